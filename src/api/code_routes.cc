@@ -37,7 +37,7 @@ Result<CodeRequest> parse_code(std::string_view body) {
   CodeRequest request;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
-  // Room for the stdin's and the name's.
+  // Leaves room for stdin and the name.
   constexpr std::size_t kMost = wire::kMaxCellBytes / 2 - 8192;
   TRY(auto code, fields.text("code", kMost));
   if (!code) return fields.bad("code", "is missing");
@@ -61,7 +61,7 @@ Result<CodeRequest> parse_code(std::string_view body) {
 }
 
 Task<std::shared_ptr<sessions::Context>> context_for(std::shared_ptr<sessions::ContextTable> table,
-                                           const CodeRequest& request) {
+                                                     const CodeRequest& request) {
   if (!request.context) {
     const sessions::Language language = request.language.value_or(sessions::Language::kPython);
     co_return co_await table->default_of(language);
@@ -69,8 +69,9 @@ Task<std::shared_ptr<sessions::Context>> context_for(std::shared_ptr<sessions::C
   auto context = table->find(*request.context);
   if (!context) co_return fail(Errc::kNotFound, "there is no such context");
   if (request.language && *request.language != context->spec.language) {
-    co_return fail(Errc::kInvalidArgument, "language: the context speaks " +
-                                               std::string(sessions::language_name(context->spec.language)));
+    co_return fail(Errc::kInvalidArgument,
+                   "language: the language of this context is " +
+                       std::string(sessions::language_name(context->spec.language)));
   }
   co_return context;
 }
@@ -80,12 +81,14 @@ sessions::CellAnswer about_cell(const Request& request, const sessions::Context&
 }
 
 Response client_gone() {
-  // Nobody reads it; the number is for the log.
+  // The client does not get this answer; the status is for the log.
   return routing::refuse_gone_client();
 }
 
-Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& request, std::shared_ptr<sessions::ContextTable> table,
-                              std::shared_ptr<sessions::Context> context, sessions::CellRequest cell,
+Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& request,
+                              std::shared_ptr<sessions::ContextTable> table,
+                              std::shared_ptr<sessions::Context> context,
+                              sessions::CellRequest cell,
                               std::shared_ptr<node::CancelFlag> cancel) {
   routing::KeepingSink sink(deps.memory_budget);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
@@ -102,7 +105,8 @@ Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& req
 }
 
 Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
-                              std::shared_ptr<sessions::ContextTable> table, std::shared_ptr<sessions::Context> context,
+                              std::shared_ptr<sessions::ContextTable> table,
+                              std::shared_ptr<sessions::Context> context,
                               sessions::CellRequest cell, routing::AnswerForm form,
                               std::shared_ptr<node::CancelFlag> cancel) {
   routing::StreamingSink sink(writer, form);
@@ -129,7 +133,8 @@ Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
 std::span<const routing::RouteRow<CodeRoutes>> CodeRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<CodeRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes/{id}/code", routing::Access::kKey, &CodeRoutes::post_code, "Run code in a context", http::kDefaultBodyLimit},
+      {Method::kPost, "/v1/sandboxes/{id}/code", routing::Access::kKey, &CodeRoutes::post_code,
+       "Run code in a context", http::kDefaultBodyLimit},
   };
   return kRows;
 }

@@ -1,4 +1,5 @@
-// POST /v1/sandboxes/{id}/code: one cell in a context, answered whole or as live events.
+// POST /v1/sandboxes/{id}/code: runs one cell in a context, and answers with one object or with
+// live events.
 #pragma once
 
 #include <span>

@@ -9,8 +9,8 @@
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/process_json.h"
 #include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
 #include "wire/json/request_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 
@@ -74,11 +74,16 @@ Result<Found> context_of(const ContextRoutes::Dependencies& deps, const Request&
 std::span<const routing::RouteRow<ContextRoutes>> ContextRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ContextRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes/{id}/contexts", routing::Access::kKey, &ContextRoutes::create_context, "Make a code context", 256 * 1024},
-      {Method::kGet, "/v1/sandboxes/{id}/contexts", routing::Access::kKey, &ContextRoutes::list_contexts, "The code contexts of a sandbox"},
-      {Method::kGet, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey, &ContextRoutes::get_context, "One code context"},
-      {Method::kDelete, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey, &ContextRoutes::delete_context, "End a code context"},
-      {Method::kPost, "/v1/sandboxes/{id}/contexts/{context}/interrupt", routing::Access::kKey, &ContextRoutes::interrupt_context, "Stop what a code context runs, and keep its state"},
+      {Method::kPost, "/v1/sandboxes/{id}/contexts", routing::Access::kKey,
+       &ContextRoutes::create_context, "Make a code context", 256 * 1024},
+      {Method::kGet, "/v1/sandboxes/{id}/contexts", routing::Access::kKey,
+       &ContextRoutes::list_contexts, "The code contexts of a sandbox"},
+      {Method::kGet, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey,
+       &ContextRoutes::get_context, "One code context"},
+      {Method::kDelete, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey,
+       &ContextRoutes::delete_context, "End a code context"},
+      {Method::kPost, "/v1/sandboxes/{id}/contexts/{context}/interrupt", routing::Access::kKey,
+       &ContextRoutes::interrupt_context, "Stop what a code context runs, and keep its state"},
   };
   return kRows;
 }

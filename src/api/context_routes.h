@@ -1,5 +1,5 @@
-// Code contexts of a session: created, listed, interrupted, deleted. What runs in them is in
-// code_routes.cc.
+// Creates, lists, interrupts and deletes code contexts of a session. code_routes.cc runs code in
+// them.
 #pragma once
 
 #include <span>

@@ -2,8 +2,8 @@
 
 #include <openssl/sha.h>
 
-#include "base/base64.h"
 #include "api/routes.h"
+#include "base/base64.h"
 
 namespace glovebox::api {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::string_view kBeginning = R"html(
 <p>Runs code you do not trust in a fresh sealed sandbox, and gives back what it printed, returned,
 drew and used. The contract is <a href="/openapi.yaml">/openapi.yaml</a>.</p>
 <h2>Begin</h2>
-<p>A key goes along as <code>X-API-Key</code> or <code>Authorization: Bearer</code>. The first one
+<p>Send a key as <code>X-API-Key</code> or <code>Authorization: Bearer</code>. The first one
 is in <code>admin.key</code> in the server's data directory.</p>
 <pre>curl -s http://127.0.0.1:7070/v1/run -H "X-API-Key: $KEY" -d '{
   "language": "python",
@@ -41,18 +41,18 @@ is in <code>admin.key</code> in the server's data directory.</p>
 constexpr std::string_view kMiddle = R"html(</table>
 <h2>Errors</h2>
 <p>Every error has the form <code>{"error":{"code":"…","message":"…"},"request_id":"rq…"}</code>.
-Code that fails, runs too long or eats its memory is no error of the platform: the answer is 200 and
-says so in <code>exit_code</code>, <code>error</code>, <code>timed_out</code> and
+Code that fails, runs too long or exceeds its memory limit is not an API error: the answer is 200
+and reports it in <code>exit_code</code>, <code>error</code>, <code>timed_out</code> and
 <code>oom_killed</code>.</p>
 <table><tr><th>Status</th><th>code</th><th>When</th></tr>
 <tr><td>400</td><td>invalid_argument</td><td>a field is wrong; the message names it</td></tr>
-<tr><td>401</td><td>unauthorized</td><td>no key, or not a good one</td></tr>
-<tr><td>403</td><td>policy, admin_only, key_limit</td><td>not allowed, and waiting does not help</td></tr>
-<tr><td>404</td><td>not_found, template_not_found</td><td>there is none, or it is another project's</td></tr>
+<tr><td>401</td><td>unauthorized</td><td>no key, or an invalid key</td></tr>
+<tr><td>403</td><td>policy, admin_only, key_limit</td><td>not allowed; do not retry</td></tr>
+<tr><td>404</td><td>not_found, template_not_found</td><td>it does not exist, or belongs to another project</td></tr>
 <tr><td>409</td><td>still_running, interrupted, answer_not_kept</td><td>an Idempotency-Key that was used before</td></tr>
-<tr><td>422</td><td>unsupported, idempotency_key_reused</td><td>this host cannot do what was asked; the key belongs to another request</td></tr>
+<tr><td>422</td><td>unsupported, idempotency_key_reused</td><td>this host does not support the request; the key belongs to another request</td></tr>
 <tr><td>429</td><td>key_limit</td><td>your key's own limit; see Retry-After</td></tr>
-<tr><td>503</td><td>host_full, launcher_restarting, server_stopping</td><td>ours; see Retry-After</td></tr>
+<tr><td>503</td><td>host_full, launcher_restarting, server_stopping</td><td>the server cannot do it now; see Retry-After</td></tr>
 </table>
 <h2>The contract</h2>
 <pre>)html";

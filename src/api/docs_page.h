@@ -1,5 +1,5 @@
-// The readable page at /docs: how to begin, the table of routes, and the contract itself. One
-// page without scripts and without anything from elsewhere, so its content policy is strict.
+// The HTML page at /docs: an introduction, the table of routes, and the contract itself. The page
+// has no scripts and no external resources, so its content policy is strict.
 #pragma once
 
 #include <string>

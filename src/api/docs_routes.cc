@@ -11,8 +11,10 @@ using http::ResponseWriter;
 std::span<const routing::RouteRow<DocsRoutes>> DocsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<DocsRoutes> kRows[] = {
-      {Method::kGet, "/openapi.yaml", routing::Access::kOperator, &DocsRoutes::openapi, "This contract"},
-      {Method::kGet, "/docs", routing::Access::kOperator, &DocsRoutes::docs, "This contract, for people"},
+      {Method::kGet, "/openapi.yaml", routing::Access::kOperator, &DocsRoutes::openapi,
+       "This contract"},
+      {Method::kGet, "/docs", routing::Access::kOperator, &DocsRoutes::docs,
+       "This contract, for people"},
       {Method::kGet, "/", routing::Access::kOpen, &DocsRoutes::front_page, "Where to look"},
   };
   return kRows;

@@ -1,4 +1,4 @@
-// The API contract for programs and for people, and a hint at the root.
+// The API contract as OpenAPI and as an HTML page, and a pointer to them at the root.
 #pragma once
 
 #include <span>

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <utility>
 
-
 namespace glovebox::api {
 
 using http::Request;
@@ -11,7 +10,7 @@ using http::Response;
 using http::ResponseWriter;
 namespace {
 
-// A comment now and then: a vanished client is noticed, and proxies keep the line open.
+// How often a comment is sent: it detects a disconnected client, and proxies keep the stream open.
 constexpr std::chrono::seconds kEventsHeartbeat{15};
 
 std::optional<std::uint64_t> last_event_id(const Request& request) {
@@ -34,13 +33,14 @@ std::string as_text(events::EventHub::Subscription& events) {
   return text;
 }
 
-// The subscription may end before the connection notices: on_disconnect() is called "never after
-// the handler has returned", and this goes with the handler.
-asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::unique_ptr<events::EventHub::Subscription> events,
-                             Request& request, ResponseWriter& writer) {
+// The callback may use the subscription: on_disconnect() is never called after the handler has
+// returned, and the subscription lives as long as the handler.
+asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps,
+                                  std::unique_ptr<events::EventHub::Subscription> events,
+                                  Request& request, ResponseWriter& writer) {
   events::EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
-  // Sent at once, so that the client knows it listens.
+  // Sent immediately, so that the client knows that it is subscribed.
   std::string text = ": glovebox events\nretry: 2000\n\n";
   while (true) {
     const bool there = co_await writer.write(std::move(text));
@@ -48,7 +48,8 @@ asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::un
     const auto woken = co_await events->wait(kEventsHeartbeat);
     if (woken == events::EventHub::Subscription::Wake::kClosed) break;
     if (!deps.authenticator.principal_of(request)) break;  // its key was revoked meanwhile
-    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
+    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n"
+                                                                   : as_text(*events);
   }
   co_await writer.finish();
 }
@@ -58,7 +59,8 @@ asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::un
 std::span<const routing::RouteRow<EventRoutes>> EventRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<EventRoutes> kRows[] = {
-      {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events, "What happens in your project, live"},
+      {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events,
+       "What happens in your project, live"},
   };
   return kRows;
 }
@@ -68,17 +70,18 @@ Task<Response> EventRoutes::stream_events(Request& request, ResponseWriter& writ
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(std::string project, routing::project_of(*who, request));
   if (request.method == http::Method::kHead) co_return Response::empty(200);
-  if (project == "*") project.clear();  // only an admin key gets here with that
+  if (project == "*") project.clear();  // only a request with an admin key gets here with it
   std::string key = who->key.str();
   if (deps_.events.subscribers_of(key) >= events::EventHub::kListenersPerKey) {
     Response response =
-        Response::refuse(429, "too_many_listeners", "too many listen with this key already");
+        Response::refuse(429, "too_many_listeners", "this key has too many open event streams");
     response.headers.set("Retry-After", "5");
     co_return response;
   }
   auto events = deps_.events.subscribe(std::move(project), last_event_id(request), std::move(key));
   if (!events) {
-    Response response = Response::refuse(503, "too_many_listeners", "too many listen already");
+    Response response =
+        Response::refuse(503, "too_many_listeners", "the server has too many open event streams");
     response.headers.set("Retry-After", "5");
     co_return response;
   }

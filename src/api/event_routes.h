@@ -1,5 +1,5 @@
-// GET /v1/events: what happens in the caller's project, as server-sent events, until the client leaves
-// or the server stops.
+// GET /v1/events: events of the caller's project, as server-sent events, until the client
+// disconnects or the server stops.
 #pragma once
 
 #include <span>

@@ -13,25 +13,27 @@ using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
-Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shared_ptr<node::Session> session,
+Task<Response> run_in_background(const ExecRoutes::Dependencies& deps,
+                                 std::shared_ptr<node::Session> session,
                                  sessions::ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
   exec.stdin_bytes.reset();
-  // No client waits until it is read: what is held for that is small.
+  // No client waits while this input is held for the process, so only a little is accepted.
   constexpr std::size_t kMostInput = 1u << 20;
   if (given && given->size() > kMostInput) {
     co_return fail(Errc::kInvalidArgument,
-                   "stdin: of a background program at most 1 MB; write the rest with "
+                   "stdin: at most 1 MB for a background program; write the rest with "
                    "POST …/processes/{process}/stdin");
   }
   CO_TRY(std::shared_ptr<void> claim, deps.processes.claim_stdin(given));
   CO_TRY(node::Session::Started started,
-         co_await deps.processes.start_exec(session, std::move(exec), sessions::ExecKind::kBackground));
+         co_await deps.processes.start_exec(session, std::move(exec),
+                                            sessions::ExecKind::kBackground));
   const wire::ProcessNumber number = started.info.number;
   if (given) deps.processes.feed_stdin(session, number, std::move(*given), std::move(claim));
   const auto process = session->find_process(number);
-  co_return Response::json(json::serialize(sessions::process_json(process ? *process : started.info)) + "\n",
-                           202);
+  co_return Response::json(
+      json::serialize(sessions::process_json(process ? *process : started.info)) + "\n", 202);
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shar
 std::span<const routing::RouteRow<ExecRoutes>> ExecRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ExecRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes/{id}/exec", routing::Access::kKey, &ExecRoutes::post_exec, "Run a command in a sandbox", http::kDefaultBodyLimit},
+      {Method::kPost, "/v1/sandboxes/{id}/exec", routing::Access::kKey, &ExecRoutes::post_exec,
+       "Run a command in a sandbox", http::kDefaultBodyLimit},
   };
   return kRows;
 }

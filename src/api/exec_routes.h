@@ -1,5 +1,5 @@
-// POST /v1/sandboxes/{id}/exec: a command in a session, its output collected, or left running in the
-// background.
+// POST /v1/sandboxes/{id}/exec: runs a command in a session and collects its output, or leaves it
+// running in the background.
 #pragma once
 
 #include <span>

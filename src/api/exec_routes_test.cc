@@ -1,4 +1,4 @@
-// The routes of exec, processes, contexts and code, with a session that is none.
+// The routes of exec, processes, contexts and code, with a fake session.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class ExecRouteTest : public ::testing::Test {
   std::optional<Answer> begun;
 };
 
-TEST_F(ExecRouteTest, CollectsWhatACommandPrintsAndForgetsIt) {
+TEST_F(ExecRouteTest, CollectsTheOutputOfACommandAndRemovesTheProcess) {
   session->on_start = [](sessions::FakeProcess& process) {
     process.print("out");
     process.print("err\xff", wire::Stream::kStderr);
@@ -75,7 +75,7 @@ TEST_F(ExecRouteTest, StdinIsWrittenAndClosed) {
   EXPECT_EQ(answer->status, 200);
 }
 
-TEST_F(ExecRouteTest, WhatIsBeyondTheLimitIsReadAndDropped) {
+TEST_F(ExecRouteTest, OutputBeyondTheLimitIsReadAndDropped) {
   session->on_start = [](sessions::FakeProcess& process) {
     for (int i = 0; i < 100; ++i) process.print(std::string(1000, 'x'));
     process.exit(0);
@@ -94,8 +94,8 @@ TEST_F(ExecRouteTest, ATimeoutKillsTheGroup) {
   EXPECT_EQ(answer.at("oom_killed"), false);
 }
 
-TEST_F(ExecRouteTest, WhoPrintsWithoutEndIsStoppedByTheClock) {
-  // Something to read at any time, and never the time to look at the clock in between.
+TEST_F(ExecRouteTest, AProcessThatPrintsWithoutEndTimesOut) {
+  // There is always output to read, so the reader never waits until the deadline.
   auto& answer = begin(Method::kPost, "/exec", R"({"cmd":"yes","timeout_ms":50})");
   test.run_until([&] {
     if (!session->all.empty() && !session->last().info.ended) session->last().print("y\n");
@@ -104,7 +104,7 @@ TEST_F(ExecRouteTest, WhoPrintsWithoutEndIsStoppedByTheClock) {
   EXPECT_EQ(object_of(*answer).at("timed_out"), true);
 }
 
-TEST_F(ExecRouteTest, AClientThatGoesKillsItsCommand) {
+TEST_F(ExecRouteTest, ADisconnectedClientKillsItsCommand) {
   auto& answer = begin(Method::kPost, "/exec", R"({"cmd":"sleep 99"})");
   test.run_until([&] { return !session->all.empty(); });
   const auto process = session->all.begin()->second;
@@ -115,7 +115,7 @@ TEST_F(ExecRouteTest, AClientThatGoesKillsItsCommand) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(ExecRouteTest, WhereThereIsNoBashItIsSh) {
+TEST_F(ExecRouteTest, UsesShIfThereIsNoBash) {
   std::vector<std::string> tried;
   session->on_start = [&tried](sessions::FakeProcess& process) -> Result<> {
     tried.push_back(process.spec.exec.argv[0]);
@@ -125,14 +125,16 @@ TEST_F(ExecRouteTest, WhereThereIsNoBashItIsSh) {
   };
   EXPECT_EQ(send(Method::kPost, "/exec", R"({"cmd":"x"})").status, 200);
   EXPECT_THAT(tried, ElementsAre("/bin/bash", "/bin/sh"));
-  // A program that is not there is the caller's mistake, not a sandbox that is not there.
-  session->on_start = [](sessions::FakeProcess&) { return Result<>(fail(Errc::kNotFound, "no /x")); };
+  // A missing program is an invalid argument, not a missing sandbox.
+  session->on_start = [](sessions::FakeProcess&) {
+    return Result<>(fail(Errc::kNotFound, "no /x"));
+  };
   const Answer refused = send(Method::kPost, "/exec", R"({"argv":["/x"]})");
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(refused.body, HasSubstr("no /x"));
 }
 
-TEST_F(ExecRouteTest, AnotherProjectsSandboxIsNotThere) {
+TEST_F(ExecRouteTest, AnotherProjectsSandboxIsNotFound) {
   const std::string other = test.make_key("other", store::KeyRole::kUser);
   for (const char* path : {"/processes", "/contexts"}) {
     EXPECT_EQ(test.send(Method::kGet, base + path, other).status, 404) << path;
@@ -180,7 +182,7 @@ TEST_F(ExecRouteTest, ABackgroundProcessIsListedWrittenToSignalledAndWaitedFor) 
   EXPECT_EQ(send(Method::kGet, "/processes/1x").status, 404);
 }
 
-TEST_F(ExecRouteTest, OnlySoManyThatHaveEndedAreRemembered) {
+TEST_F(ExecRouteTest, LimitsEndedProcesses) {
   session->on_start = [](sessions::FakeProcess& process) {
     process.exit(0);
     return Result<>();
@@ -212,13 +214,13 @@ TEST_F(ExecRouteTest, CodeRunsInTheDefaultContextAndAnswersLikeARun) {
   ASSERT_EQ(contexts.at("contexts").as_array().size(), 1u);
   EXPECT_EQ(contexts.at("contexts").at(0).at("state"), "idle");
   EXPECT_EQ(contexts.at("contexts").at(0).at("cells"), 1);
-  // Its process is listed, and not for others to delete.
+  // Its process is listed, but the process routes cannot delete it.
   const auto number = std::to_string(session->last().info.number);
   EXPECT_EQ(object_of(send(Method::kGet, "/processes/" + number)).at("kind"), "context");
   EXPECT_EQ(send(Method::kDelete, "/processes/" + number).status, 409);
 }
 
-TEST_F(ExecRouteTest, CodeComesAsLiveEvents) {
+TEST_F(ExecRouteTest, CodeStreamsLiveEvents) {
   session->on_cell = [](sessions::FakeProcess& process, const wire::Cell& cell) {
     process.print("a\xe2\x82");
     process.print("\xac");
@@ -235,7 +237,9 @@ TEST_F(ExecRouteTest, CodeComesAsLiveEvents) {
 }
 
 TEST_F(ExecRouteTest, ADeadInterpreterIsAnErrorWithAName) {
-  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) { process.exit(0, SIGSEGV); };
+  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) {
+    process.exit(0, SIGSEGV);
+  };
   const auto answer = object_of(send(Method::kPost, "/code", R"({"code":"x"})"));
   EXPECT_EQ(answer.at("error").at("name"), "ContextDied");
   EXPECT_EQ(answer.at("error").at("code"), "context_died");

@@ -12,11 +12,11 @@
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
+#include "sessions/processes/signal_names.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/runs/stream_text.h"
-#include "wire/json/request_fields.h"
-#include "sessions/processes/signal_names.h"
 
 namespace glovebox::api {
 
@@ -35,8 +35,8 @@ constexpr std::chrono::seconds kLookAtKey{5};
 
 class ExecStream {
  public:
-  ExecStream(const ExecStreamRoutes::Dependencies& deps, const Request& request, std::shared_ptr<node::Session> session,
-             WebSocket& socket)
+  ExecStream(const ExecStreamRoutes::Dependencies& deps, const Request& request,
+             std::shared_ptr<node::Session> session, WebSocket& socket)
       : deps_(deps),
         request_(request),
         session_(std::move(session)),
@@ -45,7 +45,7 @@ class ExecStream {
     input_ended_.expires_at(Clock::time_point::max());
   }
 
-  // The first message. After an error the client has been told.
+  // Handles the first message. On failure the client has already received the error.
   asio::awaitable<bool> begin(std::string message) {
     auto begun = co_await begin_by(std::move(message));
     if (!begun) co_await send_error(begun.error());
@@ -53,7 +53,7 @@ class ExecStream {
   }
 
   asio::awaitable<void> run() {
-    // Both go on at once; this waits for the other before anything it uses goes.
+    // Both directions run concurrently; this one waits for the other before it returns.
     is_reading_ = true;
     asio::co_spawn(deps_.io, read_input(), [this](const std::exception_ptr&) {
       is_reading_ = false;
@@ -65,7 +65,7 @@ class ExecStream {
     } catch (...) {
       thrown = std::current_exception();
     }
-    // Whoever reads the socket while it closes is the only one.
+    // read_input() stays the only reader of the socket while it closes.
     stopping_ = true;
     pump_->release();
     co_await socket_.close(thrown ? http::close_code::kInternal : http::close_code::kNormal);
@@ -102,7 +102,8 @@ class ExecStream {
     first_input_ = std::exchange(request.stdin_bytes, std::nullopt).value_or(std::string());
     deadline_ = sessions::deadline_of(request, std::chrono::milliseconds(0));
     CO_TRY(node::Session::Started started,
-           co_await deps_.processes.start_exec(session_, std::move(request), sessions::ExecKind::kStream));
+           co_await deps_.processes.start_exec(session_, std::move(request),
+                                               sessions::ExecKind::kStream));
     attachment_ = std::move(started.attachment);
     process_ = started.info.number;
     co_await send_started(started.info.pid);
@@ -123,12 +124,12 @@ class ExecStream {
     const auto process = session_->find_process(*number);
     if (!process) co_return fail(Errc::kNotFound, "there is no such process");
     if (process->kind != wire::ProcessKind::kProgram) {
-      co_return fail(Errc::kConflict, "it belongs to a context: use POST …/code");
+      co_return fail(Errc::kConflict, "the process belongs to a context; use POST …/code");
     }
     kills_ = disconnect == "kill";
     const node::AttachFrom from{.out = out.value_or(0), .err = err.value_or(0)};
-    // Before it is read: from now on nothing is lost while somebody reads, nor when this server
-    // dies meanwhile.
+    // Set before the first read: from now on no output is lost while this stream reads, even if
+    // this server dies meanwhile.
     (void)session_->set_lossy(process->number, false);
     CO_TRY(attachment_, co_await session_->attach(process->number, from));
     process_ = process->number;
@@ -146,7 +147,7 @@ class ExecStream {
       Attachment::Event event =
           co_await attachment_->next(std::min(deadline_, Clock::now() + kLookAtKey));
       if (!deps_.authenticator.principal_of(request_)) {  // its key was revoked meanwhile
-        const Error why(Errc::kPermissionDenied, "the key is not valid any more");
+        const Error why(Errc::kPermissionDenied, "the API key is no longer valid");
         co_await send_error(why, "unauthorized");
         break;
       }
@@ -165,7 +166,7 @@ class ExecStream {
         co_await send_error(why, gone_code(gone->why));
         co_return;
       }
-      // Looked at after every event: whoever prints without end has no end otherwise.
+      // Checked after every event: else a process that prints without end would never time out.
       if (Clock::now() >= deadline_) {
         timed_out_ = true;
         deadline_ = Clock::time_point::max();
@@ -177,16 +178,17 @@ class ExecStream {
 
   std::string gone_code(std::string_view why) const {
     if (!session_->alive()) return "session_ended";
-    if (deps_.is_stopping || why.find("took over") == std::string_view::npos) return "server_stopping";
+    if (deps_.is_stopping || why.find("took over") == std::string_view::npos)
+      return "server_stopping";
     return "taken_over";
   }
 
-  // The process stays, or goes, without its client.
+  // Keeps or kills the process when the client has disconnected.
   void leave() {
     if (kills_ && !detached_) {
       (void)session_->signal(process_, SIGKILL, true);
     }
-    // From here on nobody reads: it must not stop for that.
+    // No client reads the output from here on: the process must not block on it.
     (void)session_->set_lossy(process_, true);
   }
 
@@ -208,7 +210,7 @@ class ExecStream {
     co_return co_await send(std::move(object));
   }
 
-  // What waits for the rest of a character.
+  // Sends bytes that were held back as an incomplete character.
   asio::awaitable<bool> send_rest(bool is_stderr) {
     const auto rest = (is_stderr ? err_ : out_).rest();
     co_return co_await send_piece(is_stderr, rest.offset, rest.text);
@@ -231,8 +233,8 @@ class ExecStream {
                         {"oom_killed", oom},
                         {"timed_out", timed_out_}};
     if (end.signal != 0) object["signal"] = end.signal;
-    deps_.sessions.note(session_->id(), "exit", "status " + std::to_string(sessions::exit_code_of(end)),
-                       process_);
+    deps_.sessions.note(session_->id(), "exit",
+                        "status " + std::to_string(sessions::exit_code_of(end)), process_);
     co_await send(std::move(object));
   }
 
@@ -253,7 +255,7 @@ class ExecStream {
         continue;
       }
       auto done = co_await obey(std::move(message->data));
-      // A mistake of the client's ends nothing.
+      // An invalid message does not end the stream.
       if (!done) co_await send_error(std::move(done.error()));
     }
     client_gone_ = true;
@@ -268,7 +270,7 @@ class ExecStream {
       CO_TRY(auto bytes, wire::read_bytes(fields, "data"));
       CO_TRY_OK(fields.finish());
       if (!bytes) co_return fields.bad("data", "is missing (or give data_base64)");
-      // Waits while the process does not read: the client is not read, either.
+      // Waits while the process does not read; meanwhile the client's messages are not read.
       co_await pump_->push(std::move(*bytes));
     } else if (type == "close_stdin") {
       CO_TRY_OK(fields.finish());
@@ -302,7 +304,7 @@ class ExecStream {
   Clock::time_point deadline_ = Clock::time_point::max();
   wire::StreamText out_;
   wire::StreamText err_;
-  bool kills_ = false;  // when the client goes
+  bool kills_ = false;  // on disconnect
   bool is_reading_ = false;
   bool client_gone_ = false;
   bool detached_ = false;
@@ -315,7 +317,8 @@ class ExecStream {
 std::span<const routing::RouteRow<ExecStreamRoutes>> ExecStreamRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ExecStreamRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr, "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
+      {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr,
+       "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
   };
   return kRows;
 }

@@ -1,5 +1,5 @@
-// WS /v1/sandboxes/{id}/exec/stream: a process and its client, live. Output is read from the sandbox
-// only as fast as the client takes it; what the client sends is handled meanwhile.
+// WS /v1/sandboxes/{id}/exec/stream: connects a client with a process. Output is read from the
+// sandbox only as fast as the client takes it; the client's messages are handled concurrently.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -10,7 +10,7 @@
 #include "routing/route_table.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 

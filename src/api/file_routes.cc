@@ -3,14 +3,14 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "routing/file_query.h"
 #include "routing/file_response.h"
 #include "routing/file_upload.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
 #include "sessions/processes/process_json.h"
-#include "wire/json/strict_json.h"
-#include "routing/file_query.h"
 #include "wire/json/request_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 
@@ -94,14 +94,22 @@ Task<Response> change(const FileRoutes::Dependencies& deps, Request& request, Fi
 std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::read_file, "The bytes of a file"},
-      {Method::kPut, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::write_file, "Write a file, whole or not at all", 0, nullptr, true},
-      {Method::kDelete, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::remove_file, "Remove a file or a tree"},
-      {Method::kGet, "/v1/sandboxes/{id}/files/stat", routing::Access::kKey, &FileRoutes::stat_file, "What is known of a file"},
-      {Method::kGet, "/v1/sandboxes/{id}/files/exists", routing::Access::kKey, &FileRoutes::file_exists, "Is there such a file?"},
-      {Method::kPost, "/v1/sandboxes/{id}/files/mkdir", routing::Access::kKey, &FileRoutes::make_directory, "Make a directory and its parents"},
-      {Method::kPost, "/v1/sandboxes/{id}/files/move", routing::Access::kKey, &FileRoutes::move_file, "Move a file or a tree"},
-      {Method::kPost, "/v1/sandboxes/{id}/files/copy", routing::Access::kKey, &FileRoutes::copy_file, "Copy a file or a tree"},
+      {Method::kGet, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::read_file,
+       "The bytes of a file"},
+      {Method::kPut, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::write_file,
+       "Write a file, whole or not at all", 0, nullptr, true},
+      {Method::kDelete, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::remove_file,
+       "Remove a file or a tree"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/stat", routing::Access::kKey, &FileRoutes::stat_file,
+       "What is known of a file"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/exists", routing::Access::kKey,
+       &FileRoutes::file_exists, "Is there such a file?"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/mkdir", routing::Access::kKey,
+       &FileRoutes::make_directory, "Make a directory and its parents"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/move", routing::Access::kKey,
+       &FileRoutes::move_file, "Move a file or a tree"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/copy", routing::Access::kKey,
+       &FileRoutes::copy_file, "Copy a file or a tree"},
   };
   return kRows;
 }
@@ -123,7 +131,7 @@ Task<Response> FileRoutes::write_file(Request& request, ResponseWriter&) {
   const std::string path = file.path;
   auto opened = co_await session->transfer(std::move(file));
   if (!opened) co_return routing::file_refusal(opened.error());
-  // Goes without a commit, whatever happens: then the file is as it was.
+  // If anything fails, the transfer ends without a commit and the file stays unchanged.
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const auto done = co_await routing::take_upload(*transfer, *request.body_stream);
   if (!done && done.error().sys_errno() == 0) co_return fail(Error(done.error()));

@@ -1,5 +1,5 @@
-// The files of a session, one at a time: read, written, shown, moved, copied, removed. The server opens
-// none of them; a helper inside the sandbox does, as the user that the request names.
+// Reads, writes, shows, moves, copies and removes single files of a session. The server opens none
+// of them; a helper inside the sandbox does, as the user that the request names.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ wire::FileEntry entry_named(std::string path, std::uint64_t size) {
   return entry;
 }
 
-// What a test's sandbox sends, takes and says at the end.
+// What a test's sandbox sends, accepts and reports at the end.
 struct Play {
   std::string entry;
   std::deque<std::string> parts;
@@ -122,7 +122,7 @@ class FileRoutesTest : public ::testing::Test {
   Answer post(const std::string& rest, std::string body) {
     return test.send(Method::kPost, kFiles + rest, test.admin_key, std::move(body));
   }
-  // A file whose bytes are the digits, as often as it takes.
+  // A file that repeats the digits up to its size.
   void give_file(std::uint64_t size, std::string bytes) {
     session->play->entry = wire::encode_record(entry_named("/d/f", size));
     session->play->parts = {std::move(bytes)};
@@ -173,7 +173,7 @@ TEST_F(FileRoutesTest, ReadsTheEndOfAFile) {
   EXPECT_EQ(last().from, 7u);
 }
 
-TEST_F(FileRoutesTest, HasNoPartBehindTheEnd) {
+TEST_F(FileRoutesTest, RefusesARangeBeyondTheEnd) {
   give_file(10, "");
   const Answer answer = get("?path=/d/f", {{"Range", "bytes=10-"}});
   EXPECT_EQ(answer.status, 416);
@@ -185,7 +185,7 @@ TEST_F(FileRoutesTest, NeverSendsMoreThanItPromised) {
   EXPECT_EQ(get("?path=/d/f").body, "0123");
 }
 
-TEST_F(FileRoutesTest, DoesNotLookWholeWhenTheFileBecameShorter) {
+TEST_F(FileRoutesTest, DoesNotLookCompleteWhenTheFileWasTruncated) {
   give_file(10, "0123");
   bool answered = false;
   test.begin(Method::kGet, std::string(kFiles) + "?path=/d/f", test.admin_key, {}, {},
@@ -196,7 +196,7 @@ TEST_F(FileRoutesTest, DoesNotLookWholeWhenTheFileBecameShorter) {
   test.run_until([&] { return answered; });
 }
 
-TEST_F(FileRoutesTest, TellsAnErrnoAsAStatus) {
+TEST_F(FileRoutesTest, MapsAnErrnoToAStatus) {
   const std::pair<int, std::pair<int, const char*>> known[] = {
       {ENOENT, {404, "not_found"}},        {EACCES, {403, "permission_denied"}},
       {EPERM, {403, "permission_denied"}}, {EEXIST, {409, "exists"}},
@@ -230,7 +230,7 @@ TEST_F(FileRoutesTest, TakesPathsOfAnyBytes) {
   EXPECT_EQ(last().path, "/d/\xff");
 }
 
-TEST_F(FileRoutesTest, RefusesWhatCannotBe) {
+TEST_F(FileRoutesTest, RefusesInvalidParameters) {
   for (const std::string rest :
        {"", "?path=", "?path=/x&path_base64=YQ==", "?path_base64=!!",
         "?path=/x&user=", "?path=/x&user=a:b", "?path=/x&nonsense=1", "/list?path=/x&depth=-1",
@@ -248,13 +248,13 @@ TEST_F(FileRoutesTest, RefusesWhatCannotBe) {
   EXPECT_TRUE(session->asked.empty());
 }
 
-TEST_F(FileRoutesTest, AnotherProjectsSandboxIsNotThere) {
+TEST_F(FileRoutesTest, AnotherProjectsSandboxIsNotFound) {
   const std::string key = test.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(test.send(Method::kGet, std::string(kFiles) + "?path=/x", key).status, 404);
   EXPECT_EQ(test.send(Method::kGet, std::string(kFiles) + "?path=/x").status, 401);
 }
 
-TEST_F(FileRoutesTest, SaysWhetherAFileIsThere) {
+TEST_F(FileRoutesTest, ReportsWhetherAFileExists) {
   say(entry_named("/x", 1));
   EXPECT_THAT(get("/exists?path=/x").body, HasSubstr("true"));
   refuse(ENOENT);
@@ -303,7 +303,7 @@ TEST_F(FileRoutesTest, StreamsALongList) {
   EXPECT_TRUE(body.at("truncated").as_bool());
 }
 
-TEST_F(FileRoutesTest, DoesNotBelieveAList) {
+TEST_F(FileRoutesTest, RefusesAMalformedList) {
   session->play->parts = {std::string("\xff\xff\xff\xff records", 12)};
   EXPECT_EQ(get("/list?path=/").status, 502);
   session->play->parts = {wire::encode_record(entry_named("a", 1)).substr(0, 20)};
@@ -338,7 +338,7 @@ TEST_F(FileRoutesTest, ChangesFiles) {
   EXPECT_TRUE(last().recursive);
 }
 
-TEST_F(FileRoutesTest, GivesATreeAsAnArchive) {
+TEST_F(FileRoutesTest, SendsATreeAsAnArchive) {
   session->play->parts = {"first", "second"};
   const Answer answer = get("/tar?path=/home/user/");
   EXPECT_EQ(answer.body, "firstsecond");
@@ -346,7 +346,7 @@ TEST_F(FileRoutesTest, GivesATreeAsAnArchive) {
   EXPECT_EQ(answer.headers.get("Content-Disposition"), "attachment; filename*=UTF-8''user.tar");
 }
 
-TEST_F(FileRoutesTest, TellsWhatHappens) {
+TEST_F(FileRoutesTest, StreamsWatchEvents) {
   wire::WatchEvent ready;
   ready.kind = wire::WatchKind::kReady;
   ready.directory = true;

@@ -5,10 +5,11 @@
 
 #include "base/percent_encoding.h"
 #include "http/target.h"
+#include "routing/file_query.h"
 #include "routing/file_upload.h"
+#include "routing/listing_response.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
-#include "routing/file_query.h"
 
 namespace glovebox::api {
 
@@ -25,9 +26,6 @@ constexpr std::uint64_t kDefaultEntries = 10'000;
 constexpr std::uint64_t kMaxEntries = 1'000'000;
 constexpr std::uint64_t kMaxDepth = 1'000;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
-constexpr std::size_t kRecords = 64 * 1024;
-// An answer up to here is whole, and can still be an error; a larger one is sent as it comes.
-constexpr std::size_t kHeld = 512 * 1024;
 
 Result<FileRequest> list_of(const Request& request) {
   FileRequest file;
@@ -52,76 +50,17 @@ Result<FileRequest> tar_of(const Request& request, FileOp op) {
   return file;
 }
 
-// Turns records into the elements of a JSON array, and sends them when they are many.
-class ListAnswer {
- public:
-  ListAnswer(node::FileTransfer& transfer, std::string directory, std::uint64_t most,
-             ResponseWriter& writer)
-      : transfer_(transfer), directory_(std::move(directory)), most_(most), writer_(writer) {}
-
-  Task<Response> give() {
-    std::string buffer(kRecords, '\0');
-    while (true) {
-      const std::size_t got = co_await transfer_.read_some(buffer.data(), buffer.size());
-      if (got == 0) break;
-      reader_.add({buffer.data(), got});
-      CO_TRY_OK(take_records());
-      if (text_.size() < kHeld) continue;
-      const bool there = co_await send();
-      if (!there) co_return Response::streamed();
-    }
-    const auto done = co_await transfer_.done();
-    if (!done && !writer_.begun()) co_return routing::file_refusal(done.error());
-    if (!done) co_return fail(Error(done.error()));
-    if (!reader_.empty()) co_return fail(Errc::kProtocol, "the sandbox's list is not whole");
-    const bool cut = done->message == "truncated" || count_ > most_;
-    text_ += cut ? "],\"truncated\":true}\n" : "],\"truncated\":false}\n";
-    if (!writer_.begun()) co_return Response::json(std::move(text_));
-    const bool there = co_await send();
-    if (there) co_await writer_.finish();
-    co_return Response::streamed();
-  }
-
- private:
-  Result<> take_records() {
-    while (true) {
-      TRY(const std::optional<std::string> record, reader_.next());
-      if (!record) return {};
-      TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
-      if (++count_ > most_) continue;  // it was told how many
-      if (count_ > 1) text_ += ',';
-      text_ += json::serialize(sessions::entry_json(entry, sessions::path_below(directory_, entry.path)));
-    }
-  }
-
-  asio::awaitable<bool> send() {
-    if (!writer_.begun()) {
-      http::Headers headers{{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-      const bool there = co_await writer_.begin(200, std::move(headers));
-      if (!there) co_return false;
-    }
-    const bool there = co_await writer_.write_view(text_);
-    text_.clear();
-    co_return there;
-  }
-
-  node::FileTransfer& transfer_;
-  const std::string directory_;
-  const std::uint64_t most_;
-  ResponseWriter& writer_;
-  wire::RecordReader reader_;
-  std::string text_ = "{\"entries\":[";
-  std::uint64_t count_ = 0;
-};
-
 }  // namespace
 
 std::span<const routing::RouteRow<FileTreeRoutes>> FileTreeRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileTreeRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey, &FileTreeRoutes::list_files, "What is in a directory"},
-      {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::read_tar, "A tree as a tar archive"},
-      {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
+      {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey,
+       &FileTreeRoutes::list_files, "What is in a directory"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
+       &FileTreeRoutes::read_tar, "A tree as a tar archive"},
+      {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
+       &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
   };
   return kRows;
 }
@@ -135,8 +74,17 @@ Task<Response> FileTreeRoutes::list_files(Request& request, ResponseWriter& writ
   if (!opened) co_return routing::file_refusal(opened.error());
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
-  ListAnswer answer(*transfer, directory, most, writer);
-  co_return co_await answer.give();
+  routing::ListingResponse::EntryJson entry_json = [&directory](const wire::FileEntry& entry) {
+    return json::serialize(
+        sessions::entry_json(entry, sessions::path_below(directory, entry.path)));
+  };
+  routing::ListingResponse listing(*transfer, most, writer, std::move(entry_json));
+  const auto read = co_await listing.read_all();
+  if (!read && writer.begun()) co_return fail(Error(read.error()));
+  if (!read) co_return routing::file_refusal(read.error());
+  if (!*read) co_return Response::streamed();
+  std::string tail = listing.is_truncated() ? ",\"truncated\":true}\n" : ",\"truncated\":false}\n";
+  co_return co_await listing.finish(std::move(tail));
 }
 
 Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer) {
@@ -155,7 +103,7 @@ Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer
   while (there && request.method != http::Method::kHead) {
     const std::size_t got = co_await transfer->read_some(buffer.data(), buffer.size());
     if (got == 0) {
-      // An archive that is not whole must not look so: the connection is cut.
+      // An incomplete archive must not look complete: the connection is cut.
       CO_TRY_OK(co_await transfer->done());
       break;
     }

@@ -1,5 +1,4 @@
-// Whole trees of a session's files: listed, packed, unpacked. However large, they pass through in
-// pieces.
+// Lists, packs and unpacks trees of a session's files. Trees of any size are streamed in pieces.
 #pragma once
 
 #include <span>

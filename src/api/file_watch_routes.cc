@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "http/websocket/websocket.h"
+#include "routing/file_query.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
 #include "sessions/files/watch_feed.h"
-#include "routing/file_query.h"
 
 namespace glovebox::api {
 
@@ -20,9 +20,9 @@ namespace {
 using wire::FileOp;
 using wire::FileRequest;
 
-// A comment now and then: a vanished client is noticed, and proxies keep the line open.
+// How often a comment is sent: it detects a disconnected client, and proxies keep the stream open.
 constexpr std::chrono::seconds kWatchHeartbeat{15};
-// So often it is looked whether the server stops and the key is still good.
+// How often the stream checks whether the server stops and the key is still valid.
 constexpr std::chrono::seconds kLook{1};
 
 Result<FileRequest> watch_of(const Request& request) {
@@ -56,7 +56,8 @@ bool may_go_on(const FileWatchRoutes::Dependencies& deps, const Request& request
   return !deps.is_stopping && deps.authenticator.principal_of(request).has_value();
 }
 
-asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, Watch watch, Request& request, ResponseWriter& writer) {
+asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, Watch watch,
+                                     Request& request, ResponseWriter& writer) {
   auto heard = std::chrono::steady_clock::now();
   while (!watch.feed->ended() && may_go_on(deps, request)) {
     co_await watch.feed->wait(kLook);
@@ -75,7 +76,7 @@ asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, 
   co_await writer.finish();
 }
 
-// Nothing is expected of the client, but its going must be noticed.
+// No messages are expected from the client, but its disconnect must be noticed.
 asio::awaitable<void> listen(http::WebSocket& socket) {
   while (true) {
     const auto message = co_await socket.receive();
@@ -83,7 +84,8 @@ asio::awaitable<void> listen(http::WebSocket& socket) {
   }
 }
 
-asio::awaitable<void> talk(const FileWatchRoutes::Dependencies& deps, Watch watch, Request& request, http::WebSocket& socket) {
+asio::awaitable<void> talk(const FileWatchRoutes::Dependencies& deps, Watch watch, Request& request,
+                           http::WebSocket& socket) {
   bool listening = true;
   asio::steady_timer heard(deps.io, std::chrono::steady_clock::time_point::max());
   asio::co_spawn(deps.io, listen(socket), [&](const std::exception_ptr&) {
@@ -108,7 +110,9 @@ asio::awaitable<void> talk(const FileWatchRoutes::Dependencies& deps, Watch watc
 std::span<const routing::RouteRow<FileWatchRoutes>> FileWatchRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileWatchRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/files/watch", routing::Access::kKey, &FileWatchRoutes::watch_files, "What happens to files, live (also as a WebSocket)", 0, &FileWatchRoutes::watch_files_stream},
+      {Method::kGet, "/v1/sandboxes/{id}/files/watch", routing::Access::kKey,
+       &FileWatchRoutes::watch_files, "What happens to files, live (also as a WebSocket)", 0,
+       &FileWatchRoutes::watch_files_stream},
   };
   return kRows;
 }

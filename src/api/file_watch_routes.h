@@ -1,5 +1,5 @@
-// GET /v1/sandboxes/{id}/files/watch: what happens to a session's files, as server-sent events or over a
-// WebSocket, until the client leaves. The watch is opened for the request and closed with it.
+// GET /v1/sandboxes/{id}/files/watch: changes of a session's files, as server-sent events or over a
+// WebSocket, until the client disconnects. The watch is opened for the request and closed with it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -22,7 +22,7 @@ struct CallPlan {
 
 Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::FunctionRequest request,
                            const std::string& project) {
-  // What is run is known only with the limits, which are part of what the handler is told.
+  // The code is encoded after planning, because it contains the limits for the handler's context.
   request.run.code = "";
   TRY(runs::RunPlan run, deps.planner.plan(std::move(request.run), project));
   if (!run.job.job || (run.language != "python" && run.language != "javascript")) {
@@ -43,7 +43,9 @@ Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::Funct
 std::span<const routing::RouteRow<FunctionRoutes>> FunctionRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FunctionRoutes> kRows[] = {
-      {Method::kPost, "/v1/functions/invoke", routing::Access::kKey, &FunctionRoutes::invoke_function, "Call an AWS Lambda handler in a fresh sandbox", routing::BodyLimit::configured()},
+      {Method::kPost, "/v1/functions/invoke", routing::Access::kKey,
+       &FunctionRoutes::invoke_function, "Call an AWS Lambda handler in a fresh sandbox",
+       routing::BodyLimit::configured()},
   };
   return kRows;
 }
@@ -59,7 +61,8 @@ Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter&
   ExitJson exit_json = [about = std::move(plan->about)](wire::RunAnswer& answer) {
     return wire::function_exit_json(answer, about);
   };
-  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(plan->run), std::move(exit_json));
+  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(plan->run),
+                                            std::move(exit_json));
 }
 
 }  // namespace glovebox::api

@@ -1,6 +1,6 @@
-// POST /v1/functions/invoke: an AWS Lambda handler's source and its event in, its value out. It is a
-// run like any other, with the same pools, limits and records; what it runs is the guest half of
-// src/wire/functions/function_call.h.
+// POST /v1/functions/invoke: calls an AWS Lambda handler, given its source and an event, and
+// answers with its value. It is a run like any other, with the same pools, limits and records; it
+// runs the guest half of src/wire/functions/function_call.h.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// POST /v1/functions/invoke: what the node is asked for, and how its report is told.
+// POST /v1/functions/invoke: the job that the node gets, and the answer to the client.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ node::FakeNode::Play returns(const std::string& value, int exit_code = 0) {
   };
 }
 
-TEST(FunctionsRoute, AsksForACallAndTellsItsValue) {
+TEST(FunctionsRoute, RunsACallAndAnswersWithItsValue) {
   TestServer test;
   test.node.play = returns(R"({"n": 1180591620717411303424})");
   const Answer answer = test.send(Method::kPost, kPath, test.admin_key, kEcho);
@@ -52,7 +52,7 @@ TEST(FunctionsRoute, AsksForACallAndTellsItsValue) {
   EXPECT_EQ(call.at("context").at("memory_limit_in_mb"), job.limits.memory_bytes >> 20);
 }
 
-TEST(FunctionsRoute, TellsLive) {
+TEST(FunctionsRoute, StreamsLiveEvents) {
   TestServer test;
   test.node.play = returns("[1]");
   const Answer answer =
@@ -62,7 +62,7 @@ TEST(FunctionsRoute, TellsLive) {
   EXPECT_THAT(answer.body, HasSubstr("{\"event\":\"exit\",\"result\":[1],\"error\":null,"));
 }
 
-TEST(FunctionsRoute, AnErrorThatIsFoundHereIsAFailureEverywhere) {
+TEST(FunctionsRoute, AnErrorFoundByTheServerIsAFailureInAnswerAndRecord) {
   for (const char* form : {"application/json", "application/x-ndjson"}) {
     TestServer test;
     test.node.play = returns(R"({"a":1,"a":2})");
@@ -94,7 +94,7 @@ TEST(FunctionsRoute, ARunNeverHasTheNameOfACall) {
   EXPECT_NE(test.node.jobs.at(0).job->name, wire::kFunctionJob);
 }
 
-TEST(FunctionsRoute, RefusesWhatHasNoHandlers) {
+TEST(FunctionsRoute, RefusesTemplatesWithoutHandlers) {
   TestServer test;
   for (const char* body :
        {R"({"template":"base","code":"x"})", R"({"language":"shell","code":"x"})",
@@ -108,7 +108,7 @@ TEST(FunctionsRoute, RefusesWhatHasNoHandlers) {
   EXPECT_TRUE(test.node.jobs.empty());
 }
 
-TEST(FunctionsRoute, ATemplateSaysTheLanguage) {
+TEST(FunctionsRoute, TheTemplateDecidesTheLanguage) {
   TestServer test;
   test.node.play = returns("1");
   ASSERT_EQ(

@@ -26,32 +26,33 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
       if (entry.answer_cut) {
         return Response::refuse(
             409, "answer_not_kept",
-            "this ran already as " + entry.run_id + "; its answer was too long to be kept");
+            "this request already ran as " + entry.run_id + "; its answer was too long to keep");
       }
       Response response = Response::json(std::move(entry.answer), entry.status);
       response.headers.set("Idempotent-Replayed", "true");
       return response;
     }
     case store::IdempotentState::kRunning: {
-      Response response =
-          Response::refuse(409, "still_running", "the first request with this key is still running");
+      Response response = Response::refuse(409, "still_running",
+                                           "the first request with this key is still running");
       response.headers.set("Retry-After", "1");
       return response;
     }
     case store::IdempotentState::kInterrupted:
       return Response::refuse(409, "interrupted",
-                              "the first request with this key was cut short while it ran as " +
+                              "the first request with this key was interrupted while it ran as " +
                                   entry.run_id + "; use a new key to run it again");
     case store::IdempotentState::kMismatch:
       return Response::refuse(422, "idempotency_key_reused",
-                              "this key was used with another request");
+                              "this key was used with a different request; use a new key");
   }
-  return Response::refuse(500, "internal", "an unknown state of an idempotent request");
+  return Response::refuse(500, "internal", "unknown state of an idempotent request");
 }
 
 }  // namespace
 
-Idempotency::Idempotency(store::Store& store, const store::Principal& who, const http::Request& request)
+Idempotency::Idempotency(store::Store& store, const store::Principal& who,
+                         const http::Request& request)
     : store_(store),
       request_(request),
       project_(who.project),
@@ -62,7 +63,7 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
   if (!named()) co_return std::nullopt;
   if (!is_good_key(key_)) {
     co_return Response::refuse(400, "invalid_argument",
-                               "Idempotency-Key: 1 to 255 printable characters, no spaces");
+                               "Idempotency-Key: must be 1 to 255 printable characters, no spaces");
   }
   if (streamed) {
     co_return Response::refuse(400, "invalid_argument",
@@ -73,7 +74,7 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
     store_.begin_idempotent(project_, key_, fingerprint, run_id, std::move(done));
   };
   auto entry = co_await store::store_call(ask);
-  // Not recorded: then nothing may run.
+  // The request must not run unless its key has been recorded.
   if (!entry) {
     Response response = Response::refuse(503, "store_unavailable", entry.error().message());
     response.headers.set("Retry-After", "2");
@@ -88,7 +89,7 @@ boost::asio::awaitable<void> Idempotency::finish(const Response& response) {
   const store::Ask<void> ask = [&](store::Callback<> done) {
     store_.finish_idempotent(project_, key_, response.status, response.body, std::move(done));
   };
-  // It is in memory and retried if the disk says no; the answer goes out all the same.
+  // If the write fails, the store keeps it in memory and retries; the answer is sent anyway.
   (void)co_await store::store_call(ask);
 }
 

@@ -1,14 +1,14 @@
-// The Idempotency-Key of a request: recorded before it runs, so that the same request sent again
-// is answered and not run twice, also when the server died in between.
+// The Idempotency-Key of a request: recorded before it runs, so that a repeated request is answered
+// but not run twice, even if the server died in between.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <optional>
 #include <string>
 
-#include "store/store.h"
 #include "http/message.h"
 #include "store/key.h"
+#include "store/store.h"
 
 namespace glovebox::api {
 
@@ -19,13 +19,13 @@ class Idempotency {
 
   bool named() const { return !key_.empty(); }
 
-  // The answer to give instead of running, or nothing: run, and then call one of the other two.
+  // The answer to send instead of running. Nothing: run, and then call one of the other two.
   boost::asio::awaitable<std::optional<http::Response>> begin(std::string run_id, bool streamed);
 
-  // It ran to its end: this is the answer from now on.
+  // The request ran to its end: repeated requests get this answer.
   boost::asio::awaitable<void> finish(const http::Response& response);
-  // It did not. What certainly never ran is forgotten, and the next request tries anew; the rest is
-  // interrupted for good.
+  // The request did not run to its end. If it certainly never ran, the key is removed and the next
+  // request tries again; otherwise the key stays interrupted.
   boost::asio::awaitable<void> give_up(bool may_have_run);
 
  private:

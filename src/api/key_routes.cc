@@ -80,8 +80,10 @@ std::span<const routing::RouteRow<KeyRoutes>> KeyRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<KeyRoutes> kRows[] = {
       {Method::kPost, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::create_key, "Make a key"},
-      {Method::kGet, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::list_keys, "All keys, without their secrets"},
-      {Method::kDelete, "/v1/keys/{id}", routing::Access::kAdmin, &KeyRoutes::revoke_key, "Revoke a key"},
+      {Method::kGet, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::list_keys,
+       "All keys, without their secrets"},
+      {Method::kDelete, "/v1/keys/{id}", routing::Access::kAdmin, &KeyRoutes::revoke_key,
+       "Revoke a key"},
   };
   return kRows;
 }
@@ -95,7 +97,7 @@ Task<Response> KeyRoutes::create_key(Request& request, ResponseWriter&) {
   json::object body = key_json(created.record);
   body["key"] = created.secret;
   Response response = Response::json(json::serialize(body) + "\n", 201);
-  // The only time the secret is seen: nothing on the way may keep it.
+  // Only this answer contains the secret: no proxy or cache may store it.
   response.headers.set("Cache-Control", "no-store");
   co_return response;
 }

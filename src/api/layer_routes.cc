@@ -8,9 +8,9 @@
 #include "packages/package_json.h"
 #include "packages/package_plan.h"
 #include "routing/refusals.h"
+#include "routing/run_output.h"
 #include "routing/sandbox_creation.h"
 #include "templates/template_watcher.h"
-#include "routing/run_output.h"
 
 namespace glovebox::api {
 
@@ -44,14 +44,16 @@ Response refuse_layer(const Error& error) {
 
 std::string requested_layer(const Request& request) { return std::string(request.param("id")); }
 
-// The whole id of a layer that an administrator named by its beginning.
+// The full id of a layer that an administrator named by a prefix of its id.
 Task<std::string> whole_id(const LayerRoutes::Dependencies& deps, std::string said) {
   std::string any_project = "*";
-  CO_TRY(packages::LayerView layer, co_await deps.packages.find(std::move(any_project), std::move(said)));
+  CO_TRY(packages::LayerView layer,
+         co_await deps.packages.find(std::move(any_project), std::move(said)));
   co_return std::move(layer.record.id);
 }
 
-json::object made_json(const packages::LayerView& layer, const packages::PreparedPackages& made, const std::string& project) {
+json::object made_json(const packages::LayerView& layer, const packages::PreparedPackages& made,
+                       const std::string& project) {
   json::object body = packages::layer_json(layer, project);
   body["built"] = made.built;
   body["waited_ms"] = made.waited.count();
@@ -59,7 +61,8 @@ json::object made_json(const packages::LayerView& layer, const packages::Prepare
   return body;
 }
 
-Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& request, ResponseWriter& writer, packages::PackageSetRequest wanted_set,
+Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& request,
+                            ResponseWriter& writer, packages::PackageSetRequest wanted_set,
                             std::shared_ptr<node::CancelFlag> cancel, routing::AnswerForm form) {
   routing::StreamingSink sink(writer, form);
   const std::string project = wanted_set.project;
@@ -91,12 +94,18 @@ Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& requ
 std::span<const routing::RouteRow<LayerRoutes>> LayerRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<LayerRoutes> kRows[] = {
-      {Method::kGet, "/v1/layers", routing::Access::kKey, &LayerRoutes::list_layers, "Sets of packages that were installed"},
-      {Method::kPost, "/v1/layers", routing::Access::kKey, &LayerRoutes::build_layer, "Install a set of packages ahead", routing::kSandboxBody},
-      {Method::kPost, "/v1/layers/prune", routing::Access::kAdmin, &LayerRoutes::prune_layers, "Remove layers that are not used"},
-      {Method::kGet, "/v1/layers/{id}", routing::Access::kKey, &LayerRoutes::get_layer, "One layer"},
-      {Method::kDelete, "/v1/layers/{id}", routing::Access::kAdmin, &LayerRoutes::remove_layer, "Remove a layer"},
-      {Method::kPost, "/v1/layers/{id}/check", routing::Access::kAdmin, &LayerRoutes::check_layer, "Compare a layer with what it was"},
+      {Method::kGet, "/v1/layers", routing::Access::kKey, &LayerRoutes::list_layers,
+       "Sets of packages that were installed"},
+      {Method::kPost, "/v1/layers", routing::Access::kKey, &LayerRoutes::build_layer,
+       "Install a set of packages ahead", routing::kSandboxBody},
+      {Method::kPost, "/v1/layers/prune", routing::Access::kAdmin, &LayerRoutes::prune_layers,
+       "Remove layers that are not used"},
+      {Method::kGet, "/v1/layers/{id}", routing::Access::kKey, &LayerRoutes::get_layer,
+       "One layer"},
+      {Method::kDelete, "/v1/layers/{id}", routing::Access::kAdmin, &LayerRoutes::remove_layer,
+       "Remove a layer"},
+      {Method::kPost, "/v1/layers/{id}/check", routing::Access::kAdmin, &LayerRoutes::check_layer,
+       "Compare a layer with what it was"},
   };
   return kRows;
 }
@@ -106,7 +115,8 @@ Task<Response> LayerRoutes::list_layers(Request& request, ResponseWriter&) {
   auto layers = co_await deps_.packages.list(project);
   if (!layers) co_return refuse_layer(layers.error());
   json::array list;
-  for (const packages::LayerView& layer : *layers) list.push_back(packages::layer_json(layer, project));
+  for (const packages::LayerView& layer : *layers)
+    list.push_back(packages::layer_json(layer, project));
   const json::object body{{"layers", std::move(list)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
@@ -122,8 +132,8 @@ Task<Response> LayerRoutes::build_layer(Request& request, ResponseWriter& writer
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
   CO_TRY(const packages::LayerRequest wanted, packages::parse_layer_request(request.body));
   co_await deps_.watcher.wait_until_known();
-  auto chosen = packages::choose_template_with(deps_.node, &deps_.templates, caller.project, wanted.template_name,
-                                     wanted.dependencies);
+  auto chosen = packages::choose_template_with(deps_.node, &deps_.templates, caller.project,
+                                               wanted.template_name, wanted.dependencies);
   if (!chosen) co_return routing::refuse_run(chosen.error());
   auto admission = deps_.usage.admit(caller.who, 0, std::chrono::steady_clock::now());
   if (!admission) {

@@ -1,5 +1,5 @@
-// /v1/layers: the package sets that were installed, each kept as one layer: listed, shown, built
-// ahead, compared with their digest, removed.
+// /v1/layers: installed package sets, each kept as one layer. Lists, shows, prebuilds, verifies and
+// removes them.
 #pragma once
 
 #include <span>

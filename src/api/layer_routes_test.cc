@@ -1,12 +1,12 @@
-// /v1/layers: who sees which, and who may do what with them.
+// /v1/layers: which keys can see and change which layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-#include "packages/testing/fake_package_service.h"
-#include "packages/layer_request.h"
 #include "api/testing/test_server.h"
+#include "packages/layer_request.h"
+#include "packages/testing/fake_package_service.h"
 
 namespace glovebox::api {
 namespace {
@@ -22,7 +22,8 @@ class LayerRoutesTest : public ::testing::Test {
  protected:
   LayerRoutesTest() {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
-    book_.layers = {packages::layer_of(kFirst, {"mine", "other"}), packages::layer_of(kSecond, {"other"})};
+    book_.layers = {packages::layer_of(kFirst, {"mine", "other"}),
+                    packages::layer_of(kSecond, {"other"})};
     book_.made_layer = kFirst;
   }
   Answer send(Method method, const std::string& path, const std::string& key,
@@ -47,7 +48,7 @@ class LayerRoutesTest : public ::testing::Test {
   std::string mine_;
 };
 
-TEST_F(LayerRoutesTest, AProjectSeesItsOwnAndNobodyElse) {
+TEST_F(LayerRoutesTest, AProjectSeesOnlyItsOwnLayers) {
   EXPECT_THAT(ids(mine_), ElementsAre(kFirst));
   EXPECT_THAT(ids(test_.admin_key), ElementsAre(kFirst, kSecond));
   EXPECT_THAT(ids(test_.admin_key, "?project=mine"), ElementsAre(kFirst));
@@ -56,7 +57,7 @@ TEST_F(LayerRoutesTest, AProjectSeesItsOwnAndNobodyElse) {
   EXPECT_EQ(send(Method::kGet, "/" + kSecond, mine_).status, 404);
   const Answer shown = send(Method::kGet, "/" + kFirst.substr(0, 10), mine_);
   ASSERT_EQ(shown.status, 200);
-  EXPECT_THAT(shown.body, Not(HasSubstr("other"))) << "who else asked is not told";
+  EXPECT_THAT(shown.body, Not(HasSubstr("other"))) << "other projects of the layer are not shown";
   const json::value layer = json::parse(shown.body);
   EXPECT_EQ(layer.at("id"), json::value(kFirst));
   EXPECT_EQ(layer.at("bytes"), 1000);
@@ -67,7 +68,7 @@ TEST_F(LayerRoutesTest, AProjectSeesItsOwnAndNobodyElse) {
   EXPECT_THAT(send(Method::kGet, "/" + kFirst, test_.admin_key).body, HasSubstr("other"));
 }
 
-TEST_F(LayerRoutesTest, OnlyAnAdministratorTakesThemAway) {
+TEST_F(LayerRoutesTest, OnlyAnAdministratorRemovesLayers) {
   for (const auto& [method, path] :
        {std::pair(Method::kDelete, "/" + kFirst), std::pair(Method::kPost, std::string("/prune")),
         std::pair(Method::kPost, "/" + kFirst + "/check")}) {
@@ -125,7 +126,7 @@ TEST_F(LayerRoutesTest, BuildsAhead) {
   EXPECT_EQ(book_.wishes[1].definition.from, "node");
 }
 
-TEST_F(LayerRoutesTest, ABuildThatFailsSaysWhy) {
+TEST_F(LayerRoutesTest, AFailedBuildReportsItsCause) {
   const packages::BuildProgress word{packages::BuildPhase::kResolving, ""};
   book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "its own words"));
   const Answer whole = send(Method::kPost, "", mine_, R"({"dependencies":["good"]})");
@@ -145,8 +146,9 @@ TEST_F(LayerRoutesTest, BadRequestsNameTheField) {
     EXPECT_EQ(answer.status, 400) << answer.body;
     return answer.body;
   };
-  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: names no package"));
-  EXPECT_THAT(refusal(R"({"dependencies":[]})"), HasSubstr("dependencies: names no package"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: must name at least one package"));
+  EXPECT_THAT(refusal(R"({"dependencies":[]})"),
+              HasSubstr("dependencies: must name at least one package"));
   EXPECT_THAT(refusal(R"({"dependencies":["a","./b"]})"), HasSubstr("dependencies[1]: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"language":"cobol"})"), HasSubstr("language: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"Base"})"), HasSubstr("template: "));

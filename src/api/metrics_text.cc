@@ -71,38 +71,38 @@ void write_pools(Writer& writer, const node::NodeFigures& node) {
     }
   };
   using Pool = node::PoolFigures;
-  each("glovebox_pool_idle", "gauge", "Never-used sandboxes that wait.",
+  each("glovebox_pool_idle", "gauge", "Unused sandboxes that are ready.",
        [](const Pool& pool) { return pool.idle; });
-  each("glovebox_pool_making", "gauge", "Sandboxes that are being made for the pool.",
+  each("glovebox_pool_making", "gauge", "Sandboxes that are being created for the pool.",
        [](const Pool& pool) { return pool.making; });
-  each("glovebox_pool_target", "gauge", "Sandboxes that should wait.",
+  each("glovebox_pool_target", "gauge", "Sandboxes that should be ready.",
        [](const Pool& pool) { return pool.target; });
-  each("glovebox_pool_hits_total", "counter", "Takes that found a sandbox waiting.",
+  each("glovebox_pool_hits_total", "counter", "Requests that found a ready sandbox.",
        [](const Pool& pool) { return pool.hits; });
-  each("glovebox_pool_misses_total", "counter", "Takes that found none.",
+  each("glovebox_pool_misses_total", "counter", "Requests that found no ready sandbox.",
        [](const Pool& pool) { return pool.misses; });
 }
 
 void write_node(Writer& writer, const node::NodeFigures& node) {
   write_pools(writer, node);
-  writer.one("glovebox_sandboxes_alive", "gauge", "Sandboxes waiting, being made and in use.",
+  writer.one("glovebox_sandboxes_alive", "gauge", "Sandboxes ready, being created or in use.",
              node.sandboxes_alive);
   writer.one("glovebox_runs_active", "gauge", "Runs that have a sandbox.", node.runs_active);
   writer.one("glovebox_runs_queued", "gauge", "Runs that wait for a sandbox.", node.queued);
   writer.one("glovebox_zygotes_alive", "gauge", "Interpreters that sandboxes are forked from.",
              node.zygotes);
-  writer.one("glovebox_memory_committed_bytes", "gauge", "What the sandboxes may use at most.",
+  writer.one("glovebox_memory_committed_bytes", "gauge", "Sum of the sandboxes' memory limits.",
              node.memory_committed_bytes);
-  writer.one("glovebox_launcher_up", "gauge", "1 when there is a launcher.",
+  writer.one("glovebox_launcher_up", "gauge", "1 when a launcher is connected.",
              node.launcher_up ? 1 : 0);
-  writer.one("glovebox_launcher_losses_total", "counter", "How often the launcher went away.",
+  writer.one("glovebox_launcher_losses_total", "counter", "How often the launcher was lost.",
              node.launcher_losses);
 }
 
 void write_network(Writer& writer, const node::NetworkTotals& network) {
-  writer.one("glovebox_gateway_up", "gauge", "1 when there is a network gateway.",
+  writer.one("glovebox_gateway_up", "gauge", "1 when a network gateway is connected.",
              network.gateway_up ? 1 : 0);
-  writer.one("glovebox_gateway_losses_total", "counter", "How often the network gateway went away.",
+  writer.one("glovebox_gateway_losses_total", "counter", "How often the network gateway was lost.",
              network.gateway_losses);
   writer.one("glovebox_networks", "gauge", "Sandboxes that have a network.", network.networks);
   writer.begin("glovebox_network_decisions_total", "counter",
@@ -134,13 +134,13 @@ void write_store(Writer& writer, const store::Health& store) {
   writer.one("glovebox_store_written_total", "counter", "Run records written.", store.written);
   writer.one("glovebox_store_dropped_total", "counter", "Run records lost to a full queue.",
              store.dropped);
-  writer.one("glovebox_store_bytes", "gauge", "What the store takes on disk.", store.bytes_used);
+  writer.one("glovebox_store_bytes", "gauge", "Bytes of the store on disk.", store.bytes_used);
   writer.one("glovebox_store_runs", "gauge", "Run records on disk.", store.runs);
 }
 
 void write_http(Writer& writer, const http::ServerFigures& http) {
   writer.one("glovebox_http_connections", "gauge", "Open connections.", http.connections);
-  writer.one("glovebox_http_connections_idle", "gauge", "Of them without a request.",
+  writer.one("glovebox_http_connections_idle", "gauge", "Open connections without a request.",
              http.idle_connections);
   writer.one("glovebox_http_requests_in_progress", "gauge", "Requests being answered.",
              http.requests_in_progress);
@@ -165,16 +165,16 @@ void write_histogram(std::string& out, std::string_view name, std::string_view l
 }
 
 void write_sessions(Writer& writer, const sessions::SessionFigures& sessions) {
-  writer.begin("glovebox_sessions", "gauge", "Sandboxes that live on, by state.");
+  writer.begin("glovebox_sessions", "gauge", "Persistent sandboxes, by state.");
   writer.series(label("state", "pending"), sessions.pending);
   writer.series(label("state", "starting"), sessions.starting);
   writer.series(label("state", "running"), sessions.running);
   writer.series(label("state", "paused"), sessions.paused);
-  writer.one("glovebox_sessions_created_total", "counter", "Sandboxes made to live on.",
+  writer.one("glovebox_sessions_created_total", "counter", "Persistent sandboxes created.",
              sessions.created);
-  writer.one("glovebox_sessions_refused_total", "counter", "Those that could not be made.",
+  writer.one("glovebox_sessions_refused_total", "counter", "Persistent sandboxes refused.",
              sessions.refused);
-  writer.begin("glovebox_sessions_ended_total", "counter", "Their ends, by cause.");
+  writer.begin("glovebox_sessions_ended_total", "counter", "Persistent sandboxes ended, by cause.");
   for (std::size_t i = 0; i < sessions.ended.size(); ++i) {
     writer.series(label("cause", sessions::kEndCauseNames[i]), sessions.ended[i]);
   }
@@ -182,7 +182,7 @@ void write_sessions(Writer& writer, const sessions::SessionFigures& sessions) {
 
 void write_snapshots(Writer& writer, std::uint64_t count, std::uint64_t bytes) {
   writer.one("glovebox_snapshots", "gauge", "Snapshots that are kept.", count);
-  writer.one("glovebox_snapshot_bytes", "gauge", "What they have on disk.", bytes);
+  writer.one("glovebox_snapshot_bytes", "gauge", "Bytes of snapshots on disk.", bytes);
 }
 
 void write_packages(Writer& writer, const packages::PackageFigures& figures) {
@@ -192,13 +192,12 @@ void write_packages(Writer& writer, const packages::PackageFigures& figures) {
   writer.series(label("result", "failed"), figures.failed);
   writer.series(label("result", "cancelled"), figures.cancelled);
   writer.one("glovebox_builds_active", "gauge", "Builds that have a sandbox.", figures.building);
-  writer.one("glovebox_builds_queued", "gauge", "Builds that wait for others.", figures.queued);
+  writer.one("glovebox_builds_queued", "gauge", "Builds waiting for other builds.", figures.queued);
   writer.one("glovebox_layers", "gauge", "Layers of packages that are kept.", figures.layers);
-  writer.one("glovebox_layer_bytes", "gauge", "What they have on disk.", figures.layer_bytes);
+  writer.one("glovebox_layer_bytes", "gauge", "Bytes of layers on disk.", figures.layer_bytes);
   writer.one("glovebox_layers_corrupt_total", "counter", "Layers that were found corrupt.",
              figures.corrupt);
-  writer.one("glovebox_set_templates", "gauge", "Templates of sets of packages.",
-             figures.templates);
+  writer.one("glovebox_set_templates", "gauge", "Templates of package sets.", figures.templates);
 }
 
 }  // namespace
@@ -210,7 +209,7 @@ std::string metrics_text(const runs::Metrics& metrics, const ServerFigures& figu
     writer.series(label("outcome", store::run_status_name(static_cast<store::RunStatus>(i))),
                   metrics.runs[i]);
   }
-  writer.begin("glovebox_runs_started_total", "counter", "Runs by how their interpreter began.");
+  writer.begin("glovebox_runs_started_total", "counter", "Runs by start of their interpreter.");
   writer.series(label("start", "warm"), metrics.warm_runs);
   writer.series(label("start", "cold"), metrics.cold_runs);
   writer.begin("glovebox_run_seconds", "histogram", "Time of a run by phase.");

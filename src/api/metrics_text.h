@@ -1,5 +1,5 @@
-// All figures of a server as text for Prometheus. Labels are few and of fixed or
-// administrator-made words: never an id, a key or a project.
+// All metrics of a server as text for Prometheus. Labels are few, and their values are fixed or set
+// by the administrator: never an id, a key or a project.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ std::string some_figures() {
   return metrics_text(metrics, figures);
 }
 
-TEST(Metrics, SaysWhatHappened) {
+TEST(Metrics, CountsRunsAndAnswers) {
   const std::string text = some_figures();
   EXPECT_THAT(text, HasSubstr("glovebox_runs_total{outcome=\"ok\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_runs_total{outcome=\"timed_out\"} 1\n"));

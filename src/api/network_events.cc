@@ -15,12 +15,12 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-// A project whose sandboxes try much at once would push everything else out of its listeners'
-// queues, and other projects' events out of the ring that can be replayed.
+// Without a limit, a project with many connection attempts would displace all other events from
+// its listeners' queues, and other projects' events from the replay buffer.
 constexpr double kPerSecond = 10;
 constexpr double kAtOnce = 50;
 constexpr std::size_t kMaxEventIds = 100;  // sandboxes named in one event
-constexpr std::size_t kProjects = 1024;  // that are remembered
+constexpr std::size_t kProjects = 1024;    // with a remembered event count
 
 struct Allowance {
   double left = kAtOnce;
@@ -72,14 +72,14 @@ void publish_network_events(node::NetworkService& networks, events::EventHub& ev
     Allowance& allowance = (*allowances)[decided.tenant];
     if (!allowance.take()) return;
     events.publish(decided.tenant, "network.decided",
-                       decided_event(decided, std::exchange(allowance.left_out, 0)));
+                   decided_event(decided, std::exchange(allowance.left_out, 0)));
   });
   networks.on_restarted([&events, &sessions](const node::NetworkService::Restarted& restarted) {
     for (const SandboxId& id : restarted.ids) {
       sessions.note(id, "network",
-                        "the network gateway was restarted: connections were cut, and new ones "
-                        "can be made",
-                        0);
+                    "the network gateway was restarted: open connections were closed; "
+                    "reconnect",
+                    0);
     }
     events.publish(restarted.tenant, "network.restarted", restarted_event(restarted));
   });

@@ -1,5 +1,5 @@
-// Publishes what the network gateway decides as events (GET /v1/events), and writes a gateway's
-// restart to the logs of the sandboxes it cut off.
+// Publishes the network gateway's decisions as events (GET /v1/events), and writes a gateway's
+// restart to the logs of the sandboxes that lost their connections.
 #pragma once
 
 #include "events/event_hub.h"
@@ -8,7 +8,7 @@
 
 namespace glovebox::api {
 
-// From now on. All three outlive the last call of the network service.
+// Starts publishing. All three arguments outlive the last callback of the network service.
 void publish_network_events(node::NetworkService& networks, events::EventHub& events,
                             sessions::Sessions& sessions);
 

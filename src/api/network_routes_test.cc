@@ -1,13 +1,13 @@
-// What sandboxes may reach, over the routes: asked for, refused beyond the ceiling, changed, shown,
-// remembered, told.
+// Network policies of sandboxes in the routes: requested, refused beyond the ceiling, changed,
+// shown, stored, published.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-#include "wire/json/stored_policy.h"
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_server.h"
+#include "sessions/testing/fake_idle_session.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::api {
 namespace {
@@ -71,7 +71,7 @@ class NarrowNetworkRoutes : public NetworkRoutesTest {
   NarrowNetworkRoutes() : NetworkRoutes(only_pypi()) {}
 };
 
-TEST_F(NetworkRoutesTest, ARunReachesWhatItAsksForAndSaysWhatItDid) {
+TEST_F(NetworkRoutesTest, ARunHasItsPolicyAndReportsItsUsage) {
   test_.node.play = [](node::RunJob, node::RunSink&,
                        std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
     node::RunReport report;
@@ -105,13 +105,13 @@ TEST_F(NetworkRoutesTest, ARunReachesWhatItAsksForAndSaysWhatItDid) {
   EXPECT_TRUE(decision.at("first_at").is_null());
 }
 
-TEST_F(NetworkRoutesTest, WithoutOneNothingIsAskedAndTheMetricsHaveNone) {
+TEST_F(NetworkRoutesTest, WithoutAPolicyThereIsNoNetworkAndNoUsage) {
   const Answer answer = send(Method::kPost, "/v1/run", R"({"language":"python","code":"1"})");
   EXPECT_TRUE(test_.node.jobs.at(0).net.is_none());
   EXPECT_TRUE(json::parse(answer.body).at("metrics").at("network").is_null());
 }
 
-TEST_F(NarrowNetworkRoutes, BeyondTheCeilingIsForbiddenAndSaysWhatIsAllowed) {
+TEST_F(NarrowNetworkRoutes, BeyondTheCeilingIsForbiddenAndTheErrorNamesTheCeiling) {
   for (const char* net :
        {R"("all")", R"("https-only")", R"({"allow":["evil.example"]})", R"({"allow":["*"]})",
         R"({"allow":["pypi.org"],"budgets":{"connections":11}})"}) {
@@ -135,14 +135,14 @@ TEST_F(NarrowNetworkRoutes, BeyondTheCeilingIsForbiddenAndSaysWhatIsAllowed) {
   EXPECT_NE(json::parse(send(Method::kGet, "/v1/sandboxes/" + id).body).at("ttl_s").as_int64(), 60);
 }
 
-TEST_F(NetworkRoutesTest, ASandboxHasNoneUnlessAsked) {
+TEST_F(NetworkRoutesTest, ASandboxHasNoNetworkByDefault) {
   EXPECT_EQ(net_of(make()), R"("none")");
   EXPECT_TRUE(specs_.at(0).net.is_none());
   EXPECT_EQ(net_of(make(R"({"profile":{"net":"https-only"}})")), R"("https-only")");
   EXPECT_EQ(specs_.at(1).net.base, net::NetBase::kHttpsOnly);
 }
 
-TEST_F(NetworkRoutesTest, IsChangedWhileItRunsAndRemembered) {
+TEST_F(NetworkRoutesTest, APolicyCanChangeWhileTheSandboxRuns) {
   const std::string id = make();
   const Answer changed = change(id, R"({"net":{"allow":["*.Example.com:443"]}})");
   ASSERT_EQ(changed.status, 200) << changed.body;
@@ -160,7 +160,7 @@ TEST_F(NetworkRoutesTest, IsChangedWhileItRunsAndRemembered) {
   EXPECT_THAT(stored, HasSubstr("*.example.com:443"));
 }
 
-TEST_F(NetworkRoutesTest, TheServerAfterUsRestoresWhatIsStored) {
+TEST_F(NetworkRoutesTest, ARestartedServerRestoresStoredPolicies) {
   const std::string id = make(R"({"profile":{"net":"all"}})");
   const std::string none = make();
   test_.restart();
@@ -173,7 +173,7 @@ TEST_F(NetworkRoutesTest, TheServerAfterUsRestoresWhatIsStored) {
   EXPECT_TRUE(test_.networks.is_restored);
 }
 
-TEST_F(NetworkRoutesTest, RefusesWordsThatMeanNothing) {
+TEST_F(NetworkRoutesTest, RefusesInvalidPolicies) {
   const std::string id = make();
   for (const char* body : {R"({"net":"some"})", R"({"net":null})", R"({"net":{}})",
                            R"({"net":{"allow":["127.1"]}})", R"({"net":{"allow":[],"x":1}})",
@@ -191,7 +191,7 @@ TEST_F(NetworkRoutesTest, RefusesWordsThatMeanNothing) {
   EXPECT_TRUE(test_.networks.set.empty());
 }
 
-TEST_F(NarrowNetworkRoutes, TooManyRulesAreRefusedHoweverTheyCame) {
+TEST_F(NarrowNetworkRoutes, TooManyRulesAreAlwaysRefused) {
   std::string rules;
   for (std::size_t i = 0; i < net::kMaxRules; ++i) {
     rules += (i > 0 ? "," : "") +
@@ -215,7 +215,7 @@ TEST_F(NetworkRoutesTest, WithoutAGatewayNothingIsChanged) {
   EXPECT_EQ(net_of(id), R"("none")");
 }
 
-TEST_F(NetworkRoutesTest, ShowsWhatItMayReachAndWhatItDid) {
+TEST_F(NetworkRoutesTest, ShowsPolicyAndUsage) {
   const std::string id = make();
   const json::object before =
       json::parse(send(Method::kGet, "/v1/sandboxes/" + id + "/network").body).as_object();
@@ -236,7 +236,7 @@ TEST_F(NetworkRoutesTest, ShowsWhatItMayReachAndWhatItDid) {
             404);
 }
 
-TEST_F(NetworkRoutesTest, AnAgentsSandboxWithAnotherReachIsNotTheSame) {
+TEST_F(NetworkRoutesTest, AnAgentsSandboxWithADifferentPolicyIsAConflict) {
   const std::string id = make(R"({"agent_id":"a","profile":{"net":"all"}})");
   const Answer other =
       send(Method::kPost, "/v1/sandboxes", R"({"agent_id":"a","profile":{"net":"none"}})");
@@ -268,7 +268,7 @@ TEST_F(NetworkRoutesTest, DecisionsAreEventsOfTheirProjectAndBounded) {
   EXPECT_TRUE(other->take().empty());
 }
 
-TEST_F(NetworkRoutesTest, ReadinessSaysWhetherThereIsAGatewayAndDoesNotDependOnIt) {
+TEST_F(NetworkRoutesTest, ReadinessShowsTheGatewayButDoesNotDependOnIt) {
   const Answer answer = send(Method::kGet, "/health/ready");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(json::parse(answer.body).at("gateway").as_string(), "down");

@@ -32,8 +32,8 @@ json::array reasons_not_ready(const OperationsRoutes::Dependencies& deps) {
   return reasons;
 }
 
-// The pools of templates that projects made, as one sum for each engine: every operator may read the
-// figures, and only the project may know of a single one.
+// Adds up the pools of projects' own templates per engine: every operator may read the metrics, but
+// a project's templates are visible only to that project.
 std::vector<node::PoolFigures> with_dynamic_summed(std::vector<node::PoolFigures> pools) {
   std::vector<node::PoolFigures> shown;
   std::map<EngineKind, node::PoolFigures> own;
@@ -60,10 +60,14 @@ std::vector<node::PoolFigures> with_dynamic_summed(std::vector<node::PoolFigures
 std::span<const routing::RouteRow<OperationsRoutes>> OperationsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<OperationsRoutes> kRows[] = {
-      {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage, "Remove what is past its retention"},
-      {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics, "Figures for Prometheus"},
-      {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health, "Is the server alive?"},
-      {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready, "Can the server run something now?"},
+      {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage,
+       "Remove what is past its retention"},
+      {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics,
+       "Figures for Prometheus"},
+      {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health,
+       "Is the server alive?"},
+      {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready,
+       "Can the server run something now?"},
   };
   return kRows;
 }
@@ -77,7 +81,7 @@ Task<Response> OperationsRoutes::health_ready(Request&, ResponseWriter&) {
   json::array reasons = reasons_not_ready(deps_);
   const bool ready = reasons.empty();
   json::object body{{"status", ready ? "ready" : "not_ready"}, {"reasons", std::move(reasons)}};
-  // Without a gateway, only sandboxes that need a network have to wait.
+  // Without a gateway, only sandboxes that need a network have to wait, so the server is ready.
   body["gateway"] = deps_.node.figures().network.gateway_up ? "up" : "down";
   Response response = Response::json(json::serialize(body) + "\n", ready ? 200 : 503);
   if (!ready) response.headers.set("Retry-After", "1");

@@ -1,4 +1,4 @@
-// For operators: whether the server is alive and ready, its figures, and garbage collection.
+// For operators: liveness and readiness of the server, its metrics, and garbage collection.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Requests that ask for packages: a set is prepared before anything runs, and what is run is of it.
+// Requests with packages: the set is prepared first, and the code runs with the prepared set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,22 +25,25 @@ using ::testing::Not;
 constexpr const char* kRun =
     R"j({"language":"python","code":"import good","profile":{"dependencies":["good"," b>=2"]}})j";
 
-// One that lasts until it is cancelled.
+// A preparation that lasts until it is cancelled.
 packages::FakePackageService::Play waits_for_the_end() {
-  return [](packages::PackageSetRequest, packages::OnBuildProgress, std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::PreparedPackages> {
+  return [](packages::PackageSetRequest, packages::OnBuildProgress,
+            std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
     asio::steady_timer timer(executor, std::chrono::hours(1));
     cancel->on_cancel([&] { timer.cancel(); });
     if (!cancel->cancelled()) co_await timer.async_wait(kAwaitTuple);
     cancel->on_cancel(nullptr);
-    co_return fail(Errc::kUnavailable, "nobody waits for it any more");
+    co_return fail(Errc::kUnavailable, "the request was cancelled");
   };
 }
 
 packages::FakePackageService::Play builds() {
-  return [](packages::PackageSetRequest wish, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
+  return [](packages::PackageSetRequest requested_set, packages::OnBuildProgress say,
+            std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
-    for (const packages::BuildPhase phase : {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
+    for (const packages::BuildPhase phase :
+         {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
       asio::steady_timer timer(executor, std::chrono::milliseconds(1));
       co_await timer.async_wait(kAwaitTuple);
       if (!say) continue;
@@ -50,7 +53,8 @@ packages::FakePackageService::Play builds() {
       say(line);
     }
     packages::PreparedPackages made;
-    made.template_id = wish.definition.id.empty() ? "own.builtbuiltbuiltbuilt" : wish.definition.id;
+    made.template_id = requested_set.definition.id;
+    if (made.template_id.empty()) made.template_id = "own.builtbuiltbuiltbuilt";
     made.layer_id = std::string(32, 'b');
     made.built = true;
     made.waited = std::chrono::milliseconds(1234);
@@ -92,30 +96,30 @@ class DependencyRoutes : public ::testing::Test {
   std::vector<node::SessionSpec> specs_;
 };
 
-TEST_F(DependencyRoutes, ARunIsOfTheTemplateThatItsPackagesCameTo) {
+TEST_F(DependencyRoutes, ARunUsesTheTemplateOfItsPackages) {
   const json::object answer = object(post("/v1/run", kRun));
   ASSERT_EQ(test_.node.jobs.size(), 1u);
   EXPECT_EQ(test_.node.jobs[0].template_name, book_.made_template);
-  EXPECT_EQ(answer.at("template"), "python") << "never the node's word for it";
+  EXPECT_EQ(answer.at("template"), "python") << "never the node's name for it";
   EXPECT_EQ(answer.at("dependencies"),
             (json::object{{"layer", book_.made_layer}, {"built", false}, {"waited_ms", 0}}));
   ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::PackageSetRequest wish = book_.wishes[0];
-  EXPECT_EQ(wish.project, "mine");
-  EXPECT_THAT(wish.key_id, ::testing::StartsWith("ky"));
-  EXPECT_EQ(wish.definition.from, "python");
-  EXPECT_EQ(wish.definition.id, "");
-  EXPECT_THAT(wish.dependencies.packages, ElementsAre("b>=2", "good"));
+  const packages::PackageSetRequest requested_set = book_.wishes[0];
+  EXPECT_EQ(requested_set.project, "mine");
+  EXPECT_THAT(requested_set.key_id, ::testing::StartsWith("ky"));
+  EXPECT_EQ(requested_set.definition.from, "python");
+  EXPECT_EQ(requested_set.definition.id, "");
+  EXPECT_THAT(requested_set.dependencies.packages, ElementsAre("b>=2", "good"));
   EXPECT_THAT(get("/v1/runs").body, Not(HasSubstr("own.")));
 }
 
-TEST_F(DependencyRoutes, ARunWithoutPackagesAsksNobody) {
+TEST_F(DependencyRoutes, ARunWithoutPackagesPreparesNone) {
   const json::object answer = object(post("/v1/run", R"({"language":"python","code":"1"})"));
   EXPECT_FALSE(answer.contains("dependencies"));
   EXPECT_THAT(book_.wishes, IsEmpty());
 }
 
-TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
+TEST_F(DependencyRoutes, RefusesPackagesWhereTheyAreNotSupported) {
   const auto refusal = [&](const char* body) {
     const Answer answer = post("/v1/run", body);
     EXPECT_EQ(answer.status, 400) << answer.body;
@@ -125,7 +129,7 @@ TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
               HasSubstr("has neither Python nor Node"));
   EXPECT_THAT(refusal(R"({"language":"node","code":"1",
                           "profile":{"dependencies":{"requirements":"a"}}})"),
-              HasSubstr("profile.dependencies.requirements: is for Python"));
+              HasSubstr("profile.dependencies.requirements: only for Python"));
   EXPECT_THAT(
       refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
       HasSubstr("profile.dependencies[1]: "));
@@ -133,7 +137,7 @@ TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 
-TEST_F(DependencyRoutes, WhoseFaultAFailedSetIs) {
+TEST_F(DependencyRoutes, TheCauseOfAFailedSetDecidesTheStatus) {
   const auto status = [&](Error error) {
     book_.play = packages::fails_after({}, std::move(error));
     const Answer answer = post("/v1/run", kRun);
@@ -150,7 +154,8 @@ TEST_F(DependencyRoutes, WhoseFaultAFailedSetIs) {
 }
 
 TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
-  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
+  book_.play = packages::fails_after(
+      {}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
   const http::Headers named{{"Idempotency-Key", "once"}};
   const Answer first = post("/v1/run", kRun, named);
   EXPECT_EQ(first.status, 422);
@@ -166,7 +171,7 @@ TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
   EXPECT_THAT(get("/v1/runs").body, HasSubstr("dependencies_failed"));
 }
 
-TEST_F(DependencyRoutes, AStreamTellsOfTheBuildFirst) {
+TEST_F(DependencyRoutes, AStreamShowsTheBuildFirst) {
   book_.play = builds();
   const Answer lines = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   ASSERT_TRUE(lines.streamed);
@@ -181,7 +186,7 @@ TEST_F(DependencyRoutes, AStreamTellsOfTheBuildFirst) {
   EXPECT_THAT(events.body, HasSubstr("line \\u001b \xef\xbf\xbd"));
 }
 
-TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersWords) {
+TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersOutput) {
   const packages::BuildProgress word{packages::BuildPhase::kResolving, "Collecting good"};
   book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "ERROR: nothing\nfits"));
   const Answer answer = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
@@ -190,7 +195,7 @@ TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersWords) {
   EXPECT_THAT(answer.body, HasSubstr(R"("code":"dependencies_failed")"));
   EXPECT_THAT(answer.body, HasSubstr(R"("status":422)"));
   EXPECT_THAT(answer.body, HasSubstr("nothing\\nfits"));
-  // One that has not begun is refused as ever.
+  // A stream that has not begun is refused with a status.
   book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no"));
   const Answer whole = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   EXPECT_FALSE(whole.streamed);
@@ -198,7 +203,7 @@ TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersWords) {
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 
-TEST_F(DependencyRoutes, AClientThatGoesEndsItsBuild) {
+TEST_F(DependencyRoutes, ADisconnectedClientEndsItsBuild) {
   for (const char* accept : {"application/json", "application/x-ndjson"}) {
     book_.play = waits_for_the_end();
     test_.connection = std::make_shared<FakeConnection>();
@@ -214,10 +219,12 @@ TEST_F(DependencyRoutes, AClientThatGoesEndsItsBuild) {
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 
-TEST_F(DependencyRoutes, ManyWordsWaitForASlowReaderAndAreBounded) {
-  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
+TEST_F(DependencyRoutes, BuildOutputForASlowReaderIsBounded) {
+  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say,
+                  std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     for (int i = 0; i < 5000; ++i) {
-      const packages::BuildProgress word{packages::BuildPhase::kInstalling, std::string(10'000, 'x')};
+      const packages::BuildProgress word{packages::BuildPhase::kInstalling,
+                                         std::string(10'000, 'x')};
       say(word);
     }
     const packages::BuildProgress last{packages::BuildPhase::kSealing, ""};
@@ -241,7 +248,7 @@ TEST_F(DependencyRoutes, AFunctionHasPackagesToo) {
   EXPECT_EQ(answer.at("dependencies").at("layer"), json::value(book_.made_layer));
 }
 
-TEST_F(DependencyRoutes, ASandboxIsMadeOfItsSetAndRemembersIt) {
+TEST_F(DependencyRoutes, ASandboxIsCreatedFromItsSetAndRecordsIt) {
   const Answer made = post("/v1/sandboxes", R"({"template":"python",
       "profile":{"dependencies":{"packages":["good"],"preload":["good"]}}})");
   ASSERT_EQ(made.status, 201) << made.body;
@@ -262,7 +269,7 @@ TEST_F(DependencyRoutes, ASandboxIsMadeOfItsSetAndRemembersIt) {
   EXPECT_TRUE(plain.at("dependencies").is_null());
 }
 
-TEST_F(DependencyRoutes, ASandboxWhoseSetFailsIsNotMade) {
+TEST_F(DependencyRoutes, ASandboxWhoseSetFailsIsNotCreated) {
   book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
   const Answer answer =
       post("/v1/sandboxes", R"({"template":"python","profile":{"dependencies":["good"]}})");
@@ -271,7 +278,7 @@ TEST_F(DependencyRoutes, ASandboxWhoseSetFailsIsNotMade) {
   EXPECT_THAT(specs_, IsEmpty());
 }
 
-TEST_F(DependencyRoutes, TheSandboxOfAnAgentNeedsNothingMore) {
+TEST_F(DependencyRoutes, AnExistingSandboxOfAnAgentNeedsNoPackages) {
   const char* body = R"({"template":"python","agent_id":"a","profile":{"dependencies":["good"]}})";
   const Answer first = post("/v1/sandboxes", body);
   ASSERT_EQ(first.status, 201) << first.body;
@@ -289,36 +296,36 @@ TEST_F(DependencyRoutes, TheSandboxOfAnAgentNeedsNothingMore) {
   EXPECT_THAT(differs.body, HasSubstr("dependencies"));
 }
 
-TEST_F(DependencyRoutes, ATemplateWithPackagesIsMadeWhenTheyAreThere) {
+TEST_F(DependencyRoutes, ATemplateWithPackagesIsCreatedAfterTheirInstallation) {
   const Answer made = post("/v1/templates", R"({"name":"with-good","from":"python",
       "env":{"A":"b"},"preload":["json"],
       "profile":{"memory_mb":200,"dependencies":{"packages":["good"],"requirements":"c"}}})");
   ASSERT_EQ(made.status, 201) << made.body;
-  EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the book does that";
+  EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the package service does that";
   ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::PackageSetRequest wish = book_.wishes[0];
-  EXPECT_TRUE(is_dynamic_template_id(wish.definition.id));
-  EXPECT_EQ(wish.definition.from, "python");
-  EXPECT_THAT(wish.definition.preload, ElementsAre("json"));
-  EXPECT_EQ(wish.project, "mine");
+  const packages::PackageSetRequest requested_set = book_.wishes[0];
+  EXPECT_TRUE(is_dynamic_template_id(requested_set.definition.id));
+  EXPECT_EQ(requested_set.definition.from, "python");
+  EXPECT_THAT(requested_set.definition.preload, ElementsAre("json"));
+  EXPECT_EQ(requested_set.project, "mine");
   const json::value shown = json::parse(get("/v1/templates/with-good").body);
   EXPECT_EQ(shown.at("dependencies").at("packages"), json::array({"good"}));
   EXPECT_EQ(shown.at("dependencies").at("requirements_sha256").as_string().size(), 64u);
   EXPECT_EQ(shown.at("state"), "idle");
   EXPECT_TRUE(shown.at("error").is_null());
 
-  // A run of it has them, its words and its limits, whether the launcher has it or not.
+  // A run has the template's packages, variables and limits, even if the launcher does not have it.
   const json::object ran = object(post("/v1/run", R"({"template":"with-good","code":"1"})"));
   ASSERT_EQ(book_.wishes.size(), 2u);
-  EXPECT_EQ(book_.wishes[1].definition.id, wish.definition.id);
-  EXPECT_EQ(book_.wishes[1].dependencies, wish.dependencies);
+  EXPECT_EQ(book_.wishes[1].definition.id, requested_set.definition.id);
+  EXPECT_EQ(book_.wishes[1].dependencies, requested_set.dependencies);
   ASSERT_EQ(test_.node.jobs.size(), 1u);
-  EXPECT_EQ(test_.node.jobs[0].template_name, wish.definition.id);
+  EXPECT_EQ(test_.node.jobs[0].template_name, requested_set.definition.id);
   EXPECT_EQ(test_.node.jobs[0].limits.memory_bytes, 200u << 20);
   EXPECT_THAT(test_.node.jobs[0].job->env, ::testing::Contains("A=b"));
   EXPECT_EQ(ran.at("template"), "with-good");
 
-  // With more packages it is another set, of the same words.
+  // With more packages it is a different set with the same variables.
   object(post("/v1/run",
               R"({"template":"with-good","code":"1","profile":{"dependencies":["more"]}})"));
   ASSERT_EQ(book_.wishes.size(), 3u);
@@ -327,14 +334,14 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsMadeWhenTheyAreThere) {
   EXPECT_THAT(book_.wishes[2].dependencies.packages, ElementsAre("good", "more"));
   EXPECT_EQ(book_.wishes[2].dependencies.requirements, "c");
 
-  // And so has a sandbox, which remembers whose it is.
+  // A sandbox has them, too, and records its template.
   const json::object sandbox = object(post("/v1/sandboxes", R"({"template":"with-good"})"));
   EXPECT_EQ(sandbox.at("template"), "with-good");
   EXPECT_EQ(sandbox.at("dependencies").at("packages"), json::array({"good"}));
-  EXPECT_EQ(specs_.back().template_name, wish.definition.id);
+  EXPECT_EQ(specs_.back().template_name, requested_set.definition.id);
 }
 
-TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotMade) {
+TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotCreated) {
   book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
   const char* body = R"({"name":"bad","from":"python","profile":{"dependencies":["no-such"]}})";
   const Answer answer = post("/v1/templates", body);
@@ -345,7 +352,7 @@ TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotMade) {
       post("/v1/templates", R"({"name":"b","from":"base","profile":{"dependencies":["a"]}})");
   EXPECT_EQ(base.status, 400) << base.body;
   book_.play = nullptr;
-  EXPECT_EQ(post("/v1/templates", body).status, 201) << "its name is free";
+  EXPECT_EQ(post("/v1/templates", body).status, 201) << "the name is still free";
 }
 
 TEST_F(DependencyRoutes, ASnapshotKeepsThePackagesOfItsSandbox) {
@@ -364,7 +371,7 @@ TEST_F(DependencyRoutes, ASnapshotKeepsThePackagesOfItsSandbox) {
   EXPECT_EQ(book_.wishes[1].dependencies, book_.wishes[0].dependencies);
 }
 
-TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
+TEST_F(DependencyRoutes, ATemplateKeepsItsLayer) {
   ASSERT_EQ(post("/v1/templates",
                  R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
                 .status,
@@ -375,11 +382,11 @@ TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
   run();
   EXPECT_EQ(book_.wishes.back().kept_layer, first);
   EXPECT_FALSE(book_.wishes.back().resolve_now);
-  // More packages are another wish.
+  // A request with more packages does not use the kept layer.
   object(
       post("/v1/run", R"({"template":"pinned","code":"1","profile":{"dependencies":["more"]}})"));
   EXPECT_EQ(book_.wishes.back().kept_layer, "");
-  // What is there is gone: then what came in its place is kept, by the next server, too.
+  // The layer is gone: then its replacement is kept, also by the next server.
   book_.made_layer = std::string(32, 'c');
   run();
   EXPECT_EQ(book_.wishes.back().kept_layer, first);
@@ -390,7 +397,7 @@ TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
   EXPECT_EQ(stored->front().layer, book_.made_layer);
   EXPECT_NE(test_.templates->of_layer(book_.made_layer), nullptr);
   EXPECT_EQ(test_.templates->of_layer(first), nullptr);
-  // Building ahead resolves if it is told to.
+  // A prebuild resolves versions again if the request says refresh.
   book_.layers = {packages::layer_of(book_.made_layer, {"mine"})};
   object(post("/v1/layers", R"({"dependencies":["good"]})"));
   EXPECT_FALSE(book_.wishes.back().resolve_now);
@@ -398,7 +405,7 @@ TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
   EXPECT_TRUE(book_.wishes.back().resolve_now);
 }
 
-TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
+TEST_F(DependencyRoutes, ASnapshotKeepsItsLayer) {
   const std::string first = book_.made_layer;
   ASSERT_EQ(post("/v1/templates",
                  R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
@@ -409,32 +416,32 @@ TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
   const std::string id(made.at("id").as_string());
   const std::string snapshot(
       object(post("/v1/sandboxes/" + id + "/snapshots", "{}")).at("id").as_string());
-  const auto wish = [&](const std::string& more = "") {
+  const auto requested_set = [&](const std::string& more = "") {
     object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"" + more + "}"));
     return book_.wishes.back();
   };
-  EXPECT_EQ(wish().kept_layer, first);
-  EXPECT_EQ(wish().definition.id, own) << "as its template";
-  EXPECT_EQ(wish(R"(,"profile":{"dependencies":["more"]})").kept_layer, "");
-  // Its template has become another one meanwhile; the snapshot has not.
+  EXPECT_EQ(requested_set().kept_layer, first);
+  EXPECT_EQ(requested_set().definition.id, own) << "the same as its template";
+  EXPECT_EQ(requested_set(R"(,"profile":{"dependencies":["more"]})").kept_layer, "");
+  // The template has a different layer now; the snapshot has not.
   std::optional<Result<>> set;
   asio::co_spawn(test_.io, test_.templates->set_layer(own, std::string(32, 'd')),
                  [&](std::exception_ptr, Result<> done) { set = std::move(done); });
   test_.io.restart();
   while (!set) test_.io.run_one();
   ASSERT_TRUE(*set);
-  EXPECT_EQ(wish().kept_layer, first);
-  EXPECT_EQ(wish().definition.id, "");
-  EXPECT_EQ(wish().snapshot, snapshot);
-  // And when its layer is gone, it has the next one.
+  EXPECT_EQ(requested_set().kept_layer, first);
+  EXPECT_EQ(requested_set().definition.id, "");
+  EXPECT_EQ(requested_set().snapshot, snapshot);
+  // When its layer is gone, the snapshot keeps the replacement.
   book_.made_layer = std::string(32, 'c');
-  EXPECT_EQ(wish().kept_layer, first);
-  EXPECT_EQ(wish().kept_layer, book_.made_layer);
+  EXPECT_EQ(requested_set().kept_layer, first);
+  EXPECT_EQ(requested_set().kept_layer, book_.made_layer);
   EXPECT_EQ(test_.store->all_snapshots()->front().layer, book_.made_layer);
   EXPECT_EQ(test_.templates->find_id(own)->layer, std::string(32, 'd'));
 }
 
-TEST(PackageOptions, AHashSaysItsKind) {
+TEST(PackageOptions, AHashNamesItsAlgorithm) {
   packages::LayerView layer;
   layer.packages = {{"good", "1.0", "good-1.0-py3-none-any.whl", std::string(64, 'f')},
                     {"lodash", "4.17.21", "lodash-4.17.21.tgz", "sha512-AAAA=="}};
@@ -443,7 +450,7 @@ TEST(PackageOptions, AHashSaysItsKind) {
   EXPECT_EQ(shown.at("packages").at(1).at("hash"), "sha512-AAAA==");
 }
 
-TEST(PackageOptions, ALayerIsToldByItsId) {
+TEST(PackageOptions, ALayerIsIdentifiedByItsId) {
   const std::string id(32, 'a');
   EXPECT_EQ(packages::layer_label("/var/lib/glovebox/layers/sets/" + id + "/tree"), id);
   for (const std::string& other :

@@ -13,15 +13,14 @@ using http::ResponseWriter;
 
 namespace {
 
-
-// A refusal of our own, by path.
+// A refusal by the server, for requests by path.
 Response bad_gateway(const Forwarded& forwarded, std::uint16_t port) {
   const std::string where = "port " + std::to_string(port) + " of the sandbox: ";
   switch (forwarded.how) {
     case Forwarded::How::kRefused:
       return Response::refuse(502, "bad_gateway", where + "no process listens there");
     case Forwarded::How::kSilent:
-      return Response::refuse(504, "gateway_timeout", where + "no answer in time");
+      return Response::refuse(504, "gateway_timeout", where + "it did not answer in time");
     default:
       return Response::refuse(502, "bad_gateway", where + forwarded.error.message());
   }
@@ -34,12 +33,12 @@ bool is_service_worker(const Request& request) {
 
 Response refuse_service_worker() {
   return Response::refuse(403, "service_worker",
-                          "no service worker is registered under this address; use the host name");
+                          "service workers are not allowed under this address; use the host name");
 }
 
 Result<std::uint16_t> port_of(const Request& request) {
   const auto port = routing::parse_port(request.param("port"));
-  if (!port) return fail(Errc::kInvalidArgument, "port: a number from 1 to 65535");
+  if (!port) return fail(Errc::kInvalidArgument, "port: must be a number from 1 to 65535");
   return *port;
 }
 
@@ -47,7 +46,7 @@ Forwarded refused(Error error) {
   return {.how = Forwarded::How::kRefused, .error = std::move(error)};
 }
 
-// An error about the session itself is not the port's.
+// An error of the session itself is not an error of the port.
 bool is_about_session(const Error& error) {
   return error.code() == Errc::kConflict || error.code() == Errc::kResourceExhausted;
 }
@@ -86,7 +85,7 @@ Task<Response> PortRoutes::forward_to_port(Request& request, ResponseWriter& wri
     forwarded = co_await http::forward(request, writer, std::move(*socket), std::move(plan));
   }
   if (forwarded.how == Forwarded::How::kAnswered) co_return Response::streamed();
-  // These are errors of the exchange itself: it is cut, or the client hears of its own body.
+  // Errors of the exchange itself: the connection is cut, or the client's body is invalid.
   if (forwarded.how == Forwarded::How::kCut || forwarded.how == Forwarded::How::kClient) {
     co_return fail(std::move(forwarded.error));
   }

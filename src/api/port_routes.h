@@ -1,7 +1,7 @@
-// /v1/sandboxes/{id}/ports/{port}/…: HTTP and WebSocket services inside a sandbox, by path and with a
-// key. (By a host name or headers of their own: routing/port_routing.h.) The only sockets used are
-// those that the session itself has connected, inside its own network; there is no way from here to
-// an address of the host.
+// /v1/sandboxes/{id}/ports/{port}/…: HTTP and WebSocket services inside a sandbox, by path and with
+// a key. (routing/port_routing.h routes by host name or headers.) The only sockets used are those
+// that the session itself has connected, inside its own network; this code cannot reach an address
+// of the host.
 #pragma once
 
 #include <span>

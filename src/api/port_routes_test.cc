@@ -1,4 +1,4 @@
-// The way to a port inside a sandbox: through a real server, with the test as the guest.
+// Requests to a port inside a sandbox, through a real server, with the test as the guest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -66,9 +66,11 @@ class Ports : public ::testing::Test {
     url_.host = "127.0.0.1";
     url_.port = listener->port;
     http::ServerOptions options;
-    options.route_first = [this](http::Request& request) { return test_.api->route_first(request); };
-    server_ = std::make_unique<http::Server>(test_.io, test_.api->make_router(),
-                                             std::move(options));
+    options.route_first = [this](http::Request& request) {
+      return test_.api->route_first(request);
+    };
+    server_ =
+        std::make_unique<http::Server>(test_.io, test_.api->make_router(), std::move(options));
     EXPECT_TRUE(server_->serve(std::move(listener->fd)).has_value());
     thread_ = std::thread([this] {
       const auto work = asio::make_work_guard(test_.io);
@@ -111,7 +113,7 @@ class Ports : public ::testing::Test {
   std::thread thread_;
 };
 
-TEST_F(Ports, ByPathAKeyIsNeededAndNeverArrives) {
+TEST_F(Ports, ByPathAKeyIsRequiredAndNeverReachesTheGuest) {
   EXPECT_EQ(send({.target = path()}).status, 401);
   EXPECT_EQ(send({.target = path(), .headers = {{"X-API-Key", other_key_}}}).status, 404);
   EXPECT_TRUE(session_->asked.empty());
@@ -138,7 +140,7 @@ TEST_F(Ports, ByPathAKeyIsNeededAndNeverArrives) {
   EXPECT_THAT(heard, Not(HasSubstr("1.2.3.4")));
 }
 
-TEST_F(Ports, AKeyInAnyOtherPlaceDoesNotArriveEither) {
+TEST_F(Ports, AKeyInAnyOtherHeaderDoesNotReachTheGuestEither) {
   EXPECT_EQ(send({.target = path(), .headers = {{"Authorization", "Bearer " + key_}}}).status, 200);
   EXPECT_THAT(session_->heard.get(), Not(HasSubstr(key_)));
   EXPECT_EQ(send({.target = path(),
@@ -151,7 +153,7 @@ TEST_F(Ports, AKeyInAnyOtherPlaceDoesNotArriveEither) {
   EXPECT_THAT(session_->heard.get(), Not(HasSubstr(key_)));
 }
 
-TEST_F(Ports, ByPathAnAnswerIsTamed) {
+TEST_F(Ports, ByPathAnAnswerLosesUnsafeHeaders) {
   session_->answer =
       "HTTP/1.1 302 Found\r\nLocation: /login\r\nSet-Cookie: a=b\r\nService-Worker-Allowed: /\r\n"
       "Clear-Site-Data: *\r\nStrict-Transport-Security: max-age=1\r\nAlt-Svc: h3\r\n"
@@ -172,7 +174,7 @@ TEST_F(Ports, ByPathAnAnswerIsTamed) {
             403);
 }
 
-TEST_F(Ports, WhatDoesNotAnswerIsABadGateway) {
+TEST_F(Ports, APortThatDoesNotAnswerIsABadGateway) {
   const http::Headers headers{{"X-API-Key", key_}};
   const std::string base = "/v1/sandboxes/" + id() + "/ports/";
   const auto closed = send({.target = base + "4000/", .headers = headers});
@@ -185,11 +187,11 @@ TEST_F(Ports, WhatDoesNotAnswerIsABadGateway) {
   for (const char* port : {"0", "65536", "x", "-1"}) {
     EXPECT_EQ(send({.target = base + port + "/", .headers = headers}).status, 400) << port;
   }
-  // Every word a port was asked by reached the session, and nobody else.
+  // Only valid ports were requested from the session.
   EXPECT_EQ(session_->asked, (std::vector<std::uint16_t>{4000, 3000, 3000}));
 }
 
-TEST_F(Ports, ByHeaderNoKeyIsNeededUnlessTheyArePrivate) {
+TEST_F(Ports, ByHeaderNoKeyIsRequiredUnlessPortsArePrivate) {
   session_->answer =
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: public\r\n"
       "Set-Cookie: a=b; Domain=example.com; Path=/\r\n\r\nhi";
@@ -214,7 +216,7 @@ TEST_F(Ports, ByHeaderNoKeyIsNeededUnlessTheyArePrivate) {
   EXPECT_EQ(send_routed("3000", {{"e2b-traffic-access-token", "secret-token"}}).status, 200);
 }
 
-TEST_F(Ports, TheWordsOfE2BForWhatIsNotThere) {
+TEST_F(Ports, ErrorsHaveTheMessagesOfE2B) {
   const auto closed = send_routed("4000");
   EXPECT_EQ(closed.status, 502);
   EXPECT_EQ(closed.body, "{\"sandboxId\":\"" + id() +
@@ -271,7 +273,7 @@ TEST(PortTarget, IsInTheFirstLabelOfTheHost) {
   }
 }
 
-TEST(PortTarget, IsTakenApartUndecoded) {
+TEST(PortTarget, IsSplitWithoutDecoding) {
   const auto check = [](std::string_view target, std::string_view prefix, std::string_view rest) {
     const routing::SplitTarget split = routing::split_port_target(target);
     EXPECT_EQ(split.prefix, prefix) << target;

@@ -5,15 +5,15 @@
 #include <csignal>
 #include <utility>
 
+#include "routing/query.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
-#include "routing/query.h"
-#include "wire/json/request_fields.h"
 #include "sessions/processes/signal_names.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 
@@ -49,12 +49,18 @@ Response process_answer(const node::ProcessInfo& process) {
 std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey, &ProcessRoutes::list_processes, "The processes of a sandbox"},
-      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::get_process, "One process"},
-      {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::delete_process, "End a process and forget it"},
-      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey, &ProcessRoutes::signal_process, "Send a process a signal"},
-      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey, &ProcessRoutes::wait_process, "Wait until a process has ended"},
-      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey, &ProcessRoutes::write_process, "Write to a process", 2u << 20},
+      {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey,
+       &ProcessRoutes::list_processes, "The processes of a sandbox"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
+       &ProcessRoutes::get_process, "One process"},
+      {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
+       &ProcessRoutes::delete_process, "End a process and forget it"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey,
+       &ProcessRoutes::signal_process, "Send a process a signal"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey,
+       &ProcessRoutes::wait_process, "Wait until a process has ended"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey,
+       &ProcessRoutes::write_process, "Write to a process", 2u << 20},
   };
   return kRows;
 }
@@ -111,27 +117,27 @@ Task<Response> ProcessRoutes::write_process(Request& request, ResponseWriter&) {
   CO_TRY(const auto close, fields.truth("close"));
   CO_TRY_OK(fields.finish());
   if (process.kind != wire::ProcessKind::kProgram) {
-    co_return fail(Errc::kInvalidArgument, "a context has no stdin of its own: see POST …/code");
+    co_return fail(Errc::kInvalidArgument, "a context has no stdin; use POST …/code");
   }
   if (process.ended) co_return fail(Errc::kConflict, "the process has exited");
   const auto pump = deps_.inputs.of(session, process.number);
   const auto deadline = Clock::now() + kInputWithin;
   const auto pushed = co_await pump->push(std::move(bytes).value_or(std::string()), deadline);
   if (pushed == sessions::InputPump::Pushed::kClosed) {
-    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+    co_return fail(Errc::kConflict, "the process no longer reads its stdin");
   }
   if (pushed == sessions::InputPump::Pushed::kNoRoom) {
     Response response =
-        Response::refuse(503, "stdin_full", "the process does not read what was sent before");
+        Response::refuse(503, "stdin_full", "the process has not read its earlier input yet");
     response.headers.set("Retry-After", "1");
     co_return response;
   }
   if (close.value_or(false)) pump->close_input();
   const bool arrived = co_await pump->drained(deadline);
   if (!arrived && pump->is_closed()) {
-    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+    co_return fail(Errc::kConflict, "the process no longer reads its stdin");
   }
-  // Not yet read, and on its way.
+  // Accepted, but the process has not read it yet.
   if (!arrived) co_return Response::empty(202);
   co_return Response::empty();
 }
@@ -140,8 +146,9 @@ Task<Response> ProcessRoutes::delete_process(Request& request, ResponseWriter&) 
   CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   if (process.kind != wire::ProcessKind::kProgram) {
-    co_return fail(Errc::kConflict, "it belongs to context " + sessions::decode_label(process.label).context +
-                                        ": delete that");
+    co_return fail(Errc::kConflict, "the process belongs to context " +
+                                        sessions::decode_label(process.label).context +
+                                        "; delete the context instead");
   }
   if (!process.ended) {
     CO_TRY_OK(session->signal(process.number, SIGKILL, true));

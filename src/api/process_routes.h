@@ -1,4 +1,4 @@
-// The processes of a session: listed, shown, signalled, waited for, written to, deleted.
+// Lists, shows, signals, waits for, writes to and deletes the processes of a session.
 #pragma once
 
 #include <span>

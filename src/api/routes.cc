@@ -68,8 +68,8 @@ std::string routes_json() {
   for (const RouteInfo& route : ours) {
     rows.push_back(info_json(route, routing::access_name(route.access)));
   }
-  // A sandbox's own paths, by host or header; where the server has the same one, it is the
-  // contract's.
+  // Paths of a sandbox, reached by host or header. If the server has the same path, the contract
+  // describes the server's.
   std::vector<RouteInfo> of_sandboxes;
   e2b::Dialect::append_sandbox_info(of_sandboxes);
   for (const RouteInfo& route : of_sandboxes) {

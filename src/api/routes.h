@@ -1,5 +1,5 @@
-// The documentation of all routes: every path the server answers, who may ask, and one line of what
-// it does. api/openapi.yaml says the same at length; tests/style/openapi_test.py compares the two.
+// The documentation of all routes: every path of the server, the access it requires, and a summary.
+// api/openapi.yaml has the details; tests/style/openapi_test.py compares the two.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace glovebox::api {
 
-// Of /v1 and the other paths of the server's own, then the dialects'.
+// The routes of /v1 and the server's other own paths, then those of the dialects.
 std::vector<routing::RouteInfo> documented_routes();
 
 // `glovebox-server routes`: the table as JSON, for the test.

@@ -16,7 +16,7 @@ using http::Method;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A path of the pattern, with something in its holes.
+// A path that matches the pattern, with a value for each parameter.
 std::string path_of(std::string_view pattern) {
   std::string path(pattern);
   while (path.find('{') != std::string::npos) {
@@ -26,7 +26,7 @@ std::string path_of(std::string_view pattern) {
   return path;
 }
 
-TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {
+TEST(Routes, WithoutAKeyOnlyOpenRoutesAnswer) {
   ApiSettings settings;
   settings.is_loopback = false;
   TestServer test(settings);
@@ -46,7 +46,7 @@ TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {
   }
 }
 
-TEST(Routes, AWrongKeyIsNoKey) {
+TEST(Routes, AnInvalidKeyIsRefused) {
   TestServer test;
   const std::string wrong = "gbx_" + std::string(40, '0');
   EXPECT_EQ(test.send(Method::kGet, "/v1/runs", wrong).status, 401);
@@ -61,7 +61,7 @@ TEST(Routes, AWrongKeyIsNoKey) {
       401);
 }
 
-TEST(Routes, OnLoopbackFiguresAndDocumentsAreOpen) {
+TEST(Routes, OnLoopbackMetricsAndDocumentationAreOpen) {
   TestServer test;
   EXPECT_EQ(test.send(Method::kGet, "/metrics").status, 200);
   EXPECT_EQ(test.send(Method::kGet, "/docs").status, 200);
@@ -80,7 +80,7 @@ TEST(Routes, AdminRoutesAreForAdminKeys) {
   }
 }
 
-TEST(Routes, KeysAreMadeListedAndRevoked) {
+TEST(Routes, KeysAreCreatedListedAndRevoked) {
   TestServer test;
   const Answer made =
       test.send(Method::kPost, "/v1/keys", test.admin_key,
@@ -113,7 +113,7 @@ TEST(Routes, AKeyRequestIsReadStrictly) {
   EXPECT_THAT(complaint("nonsense"), HasSubstr("invalid JSON"));
 }
 
-TEST(Routes, TemplatesSayHowTheyAre) {
+TEST(Routes, TemplatesHaveAState) {
   TestServer test;
   test.node.known[1].state = RuntimeState::kFailed;
   test.node.known[1].error = "cannot import pandas";
@@ -145,7 +145,7 @@ TEST(Routes, GarbageIsCollectedOnDemand) {
   EXPECT_THAT(answer.body, HasSubstr("runs_removed"));
 }
 
-TEST(Routes, ThePageNeedsNothingFromElsewhere) {
+TEST(Routes, ThePageHasNoExternalResources) {
   const std::string page = docs_page();
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr(" src=")));
@@ -189,7 +189,7 @@ TEST(Routes, EventsEndWithTheirKey) {
   EXPECT_EQ(test.events.subscribers(), 0u);
 }
 
-TEST(Routes, OneKeyDoesNotTakeAllListeners) {
+TEST(Routes, EventStreamsPerKeyAreLimited) {
   TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
   const std::string theirs = test.make_key("theirs", store::KeyRole::kUser);
@@ -204,7 +204,8 @@ TEST(Routes, OneKeyDoesNotTakeAllListeners) {
   EXPECT_EQ(code_of(refused), "too_many_listeners");
   EXPECT_EQ(refused.headers.get("Retry-After"), "5");
   listen(theirs);
-  test.run_until([&] { return test.events.subscribers() == events::EventHub::kListenersPerKey + 1; });
+  test.run_until(
+      [&] { return test.events.subscribers() == events::EventHub::kListenersPerKey + 1; });
   test.events.close();
   test.run_until([&] { return ended == events::EventHub::kListenersPerKey + 1; });
 }

@@ -47,7 +47,7 @@ wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
     answer.files.push_back({std::move(file.path), std::move(file.content)});
   }
   answer.files_error = report.files_truncated && report.files_error.empty()
-                           ? "there are more files, or larger ones, than an answer can hold"
+                           ? "the files are too many or too large for an answer"
                            : report.files_error;
   answer.profile = run.profile_hash;
   answer.template_name = run.template_name;
@@ -70,10 +70,10 @@ Response refuse_cancelled(const Request& request) {
 
 struct AnswerTexts {
   std::string exit;
-  std::string whole;  // empty unless asked for
+  std::string whole;  // empty unless requested
 };
 
-// May run on the worker: touches nothing but what it is given.
+// May run on the worker: uses only its arguments.
 asio::awaitable<AnswerTexts> write_texts(std::shared_ptr<wire::RunAnswer> answer,
                                          ExitJson exit_json, bool whole) {
   AnswerTexts texts;
@@ -82,7 +82,7 @@ asio::awaitable<AnswerTexts> write_texts(std::shared_ptr<wire::RunAnswer> answer
   co_return texts;
 }
 
-// A small answer is written here, one that takes longer on the worker.
+// Encodes a small answer here, and a large one on the worker.
 asio::awaitable<AnswerTexts> texts_of(asio::thread_pool& worker,
                                       std::shared_ptr<wire::RunAnswer> answer, ExitJson exit_json,
                                       bool whole) {
@@ -96,7 +96,7 @@ asio::awaitable<AnswerTexts> texts_of(asio::thread_pool& worker,
   co_return co_await asio::co_spawn(worker, std::move(writing), asio::use_awaitable);
 }
 
-// The job can run now: its template is the one that its packages came to.
+// Sets the template that has the prepared packages; the job can run now.
 void use_packages(RunHeader& run, RunPlan& plan, packages::PreparedPackages prepared) {
   plan.job.template_name = std::move(prepared.template_id);
   plan.set_hold = std::move(prepared.hold);
@@ -179,17 +179,16 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
     co_await once.give_up(false);
     co_return refusal;
   }
-  // Its body can be large and has been read.
+  // The body can be large and is no longer needed.
   request.body = std::string();
 
   auto cancel = std::make_shared<node::CancelFlag>();
-  // A client that named the request comes back for the answer, so the run goes on without it.
+  // A client that sent an Idempotency-Key can repeat the request, so its run continues without it.
   if (!once.named()) request.on_disconnect([cancel] { cancel->cancel(); });
   deps_.log.started(run);
 
-  // Whatever is thrown, the request's key is never left as if it still ran.
-  const std::unique_ptr<RunResponder> responder =
-      make_responder(form, deps_.memory_budget, writer);
+  // Even after an exception, the Idempotency-Key must not stay in the state "running".
+  const std::unique_ptr<RunResponder> responder = make_responder(form, deps_.memory_budget, writer);
   std::exception_ptr thrown;
   Result<Response> answer = fail(Errc::kInternal, "no answer");
   try {

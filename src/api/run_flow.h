@@ -1,6 +1,6 @@
-// From a plan to its answer: the request's Idempotency-Key, the key's limits, the packages, the run
-// itself, its record, and the answer, whole or as live events. One flow; where the output goes and
-// how the end is answered is the RunResponder's.
+// Runs a plan and answers the request: checks the Idempotency-Key and the key's limits, prepares
+// the packages, runs the job, records it, and answers with one object or with live events. The
+// RunResponder decides where the output goes and how the answer ends.
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
@@ -24,7 +24,7 @@ namespace glovebox::api {
 class RunResponder;
 
 // The answer without its output, as JSON; called once, here or on the worker. It may change the
-// exit code, which then is also the record's.
+// exit code, and the record then has the changed one.
 using ExitJson = std::function<std::string(wire::RunAnswer& answer)>;
 
 class RunFlow {

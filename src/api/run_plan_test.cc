@@ -32,7 +32,7 @@ TEST(RunPlan, PythonGoesToTheRuntime) {
   EXPECT_THAT(made->job.job->env, Contains("HOME=/home/user"));
 }
 
-TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
+TEST(RunPlan, ShellCodeRunsInTheBaseTemplate) {
   TestServer test;
   const auto made = plan(test, R"({"language":"sh","code":"echo $1","args":["x"]})");
   ASSERT_TRUE(made);
@@ -51,7 +51,7 @@ TEST(RunPlan, TheCallersVariablesWin) {
   EXPECT_THAT(made->job.job->env, Not(Contains("LANG=C.UTF-8")));
 }
 
-TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
+TEST(RunPlan, RefusesAMissingOrUnsuitableTemplate) {
   TestServer test;
   EXPECT_EQ(plan(test, R"({"template":"nothing","code":""})").error().code(), Errc::kNotFound);
   const auto other = plan(test, R"({"template":"node","language":"python","code":""})");
@@ -61,7 +61,7 @@ TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
   EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kNotFound);
 }
 
-TEST(RunPlan, BeforeTheLauncherHasSpokenNobodyIsToldThatThereIsNoTemplate) {
+TEST(RunPlan, IsUnavailableBeforeTheLauncherHasReportedTemplates) {
   TestServer test;
   test.node.known.clear();
   EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kUnavailable);

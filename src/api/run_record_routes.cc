@@ -41,7 +41,7 @@ json::object summary_of(const store::RunRecord& run) {
   return object;
 }
 
-// The summary, the output as far as it is kept, and the answer that was given then.
+// The summary, the stored part of the output, and the original answer.
 std::string whole_run(const store::RunRecord& run) {
   json::object object = summary_of(run);
   object["stdout"] = to_utf8(run.out);
@@ -81,9 +81,9 @@ Result<store::RunFilter> filter_of(const http::Params& query) {
       TRY(filter.since_ms, number_of<std::int64_t>(name, value, 0, 1ll << 52));
     } else if (name == "status") {
       filter.status = store::parse_run_status(value);
-      if (!filter.status) return fail(Errc::kInvalidArgument, "status: is not known");
+      if (!filter.status) return fail(Errc::kInvalidArgument, "status: unknown run status");
     } else if (name != "project") {
-      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": is not known");
+      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": unknown parameter");
     }
   }
   return filter;
@@ -94,8 +94,10 @@ Result<store::RunFilter> filter_of(const http::Params& query) {
 std::span<const routing::RouteRow<RunRecordRoutes>> RunRecordRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<RunRecordRoutes> kRows[] = {
-      {Method::kGet, "/v1/runs", routing::Access::kKey, &RunRecordRoutes::list_runs, "Runs of your project"},
-      {Method::kGet, "/v1/runs/{id}", routing::Access::kKey, &RunRecordRoutes::get_run, "One run, with its output"},
+      {Method::kGet, "/v1/runs", routing::Access::kKey, &RunRecordRoutes::list_runs,
+       "Runs of your project"},
+      {Method::kGet, "/v1/runs/{id}", routing::Access::kKey, &RunRecordRoutes::get_run,
+       "One run, with its output"},
   };
   return kRows;
 }
@@ -122,7 +124,7 @@ Task<Response> RunRecordRoutes::get_run(Request& request, ResponseWriter&) {
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   auto id = store::RunId::parse(request.param("id"));
-  // An id that cannot be is an id that is not there.
+  // A malformed id is treated as one that does not exist.
   if (!id) co_return Response::refuse(404, "not_found", "there is no such run");
   const store::Ask<store::RunRecord> ask = [&](store::Callback<store::RunRecord> done) {
     deps_.store.get_run(project, *id, std::move(done));

@@ -21,7 +21,7 @@ class WholeResponder final : public RunResponder {
   Task<Response> finish(std::string, std::string whole_json) override {
     Response response = Response::json(std::move(whole_json));
     response.headers.set("Cache-Control", "no-store");
-    // Counted until its client has taken it; it has run, so it is answered in any case.
+    // Counted until the client has received it. The code has run, so the answer is always sent.
     response.holds = budget_.claim(response.body.size());
     co_return response;
   }

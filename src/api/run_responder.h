@@ -1,5 +1,5 @@
-// How a run is answered: one JSON object when it has ended, or live events as it goes. A sink for
-// the run's output that also writes its end.
+// Answers a run: with one JSON object when it has ended, or with live events. A sink for the run's
+// output that also writes the end of the answer.
 #pragma once
 
 #include <memory>
@@ -19,21 +19,21 @@ class RunResponder {
   virtual ~RunResponder() = default;
 
   virtual node::RunSink& sink() = 0;
-  // Where the progress of a build of packages is shown; null: it is not.
+  // Shows the progress of a package build; null: the answer does not show it.
   virtual packages::ProgressSink* progress() { return nullptr; }
-  // Whether the answer has begun: then it can only end as it began.
+  // Whether the answer has begun. Then its status and form cannot change.
   virtual bool begun() const { return false; }
-  // Whether the answer holds the output too.
+  // Whether the answer includes the output.
   virtual bool is_whole() const = 0;
-  // Puts what was kept of the output into the outcome, for the record and for a whole answer.
+  // Moves the output that was kept into the outcome, for the record and for a complete answer.
   virtual void take_output(Outcome& outcome) = 0;
-  // The run has ended: its answer without output and, when whole, with it.
+  // The run has ended: its answer without output and, if complete, with it.
   virtual Task<http::Response> finish(std::string exit_json, std::string whole_json) = 0;
   // It did not run. `error_json` is the event that ends a stream.
   virtual Task<http::Response> refuse(http::Response refusal, std::string error_json) = 0;
 };
 
-// By the request's Accept header. Everything borrowed outlives it.
+// Chosen by the request's Accept header. All arguments outlive it.
 std::unique_ptr<RunResponder> make_responder(routing::AnswerForm form, MemoryBudget& budget,
                                              http::ResponseWriter& writer);
 

@@ -16,7 +16,8 @@ using http::ResponseWriter;
 std::span<const routing::RouteRow<RunRoutes>> RunRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<RunRoutes> kRows[] = {
-      {Method::kPost, "/v1/run", routing::Access::kKey, &RunRoutes::post_run, "Run code or a command in a fresh sandbox", routing::BodyLimit::configured()},
+      {Method::kPost, "/v1/run", routing::Access::kKey, &RunRoutes::post_run,
+       "Run code or a command in a fresh sandbox", routing::BodyLimit::configured()},
   };
   return kRows;
 }
@@ -30,7 +31,8 @@ Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
   auto plan = deps_.planner.plan(std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
   ExitJson exit_json = wire::run_exit_json;
-  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(*plan), std::move(exit_json));
+  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(*plan),
+                                            std::move(exit_json));
 }
 
 }  // namespace glovebox::api

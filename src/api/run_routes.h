@@ -1,4 +1,5 @@
-// POST /v1/run: code in, result out. What happens between the plan and the answer is in run_flow.cc.
+// POST /v1/run: runs code and answers with its result. run_flow.cc has the steps from the plan to
+// the answer.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// POST /v1/run and what is remembered of it.
+// POST /v1/run and the records of runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(RunRoute, AnswersWithTheResult) {
   EXPECT_THAT(test.node.jobs[0].owner, ::testing::StartsWith("ky"));
 }
 
-TEST(RunRoute, TellsLiveAsServerSentEvents) {
+TEST(RunRoute, StreamsServerSentEvents) {
   TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
                                   {{"Accept", "text/event-stream"}});
@@ -60,7 +60,7 @@ TEST(RunRoute, TellsLiveAsServerSentEvents) {
   EXPECT_THAT(answer.body, Not(HasSubstr("\"stdout\":")));
 }
 
-TEST(RunRoute, TellsLiveAsLines) {
+TEST(RunRoute, StreamsJsonLines) {
   TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
                                   {{"Accept", "application/x-ndjson"}});
@@ -87,7 +87,7 @@ TEST(RunRoute, BadRequestsNameTheField) {
   EXPECT_TRUE(test.node.jobs.empty());
 }
 
-TEST(RunRoute, WhoseFaultItIsDecidesTheStatus) {
+TEST(RunRoute, TheCauseOfAnErrorDecidesTheStatus) {
   TestServer test;
   const auto status = [&](Errc code, const char* message) {
     test.node.play = node::refuses(code, message);
@@ -102,7 +102,7 @@ TEST(RunRoute, WhoseFaultItIsDecidesTheStatus) {
   EXPECT_EQ(status(Errc::kNotFound, "template"), "404 template_not_found ");
 }
 
-TEST(RunRoute, AStreamThatNeverBeganIsRefusedLikeTheRest) {
+TEST(RunRoute, AStreamThatNeverStartedIsRefusedWithAStatus) {
   TestServer test;
   test.node.play = node::refuses(Errc::kResourceExhausted, "full");
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
@@ -124,7 +124,7 @@ TEST(RunRoute, AKeysOwnLimitIs429) {
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello).status, 200);
 }
 
-TEST(RunRoute, AClientThatGoesEndsItsRun) {
+TEST(RunRoute, ADisconnectedClientEndsItsRun) {
   TestServer test;
   test.node.play = waits_for_the_end();
   std::optional<Answer> answer;
@@ -139,7 +139,7 @@ TEST(RunRoute, AClientThatGoesEndsItsRun) {
   EXPECT_EQ(runs.at("runs").at(0).at("status").as_string(), "cancelled");
 }
 
-TEST(RunRoute, RunsAreRememberedForTheirProject) {
+TEST(RunRoute, RunsAreRecordedForTheirProject) {
   TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
   const std::string theirs = test.make_key("theirs", store::KeyRole::kUser);
@@ -197,7 +197,7 @@ TEST(RunRoute, ARefusedIdempotentRequestMayBeTriedAgain) {
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named).status, 200);
 }
 
-TEST(RunRoute, AnIdempotentRequestThatWasCutShortDoesNotRunAgain) {
+TEST(RunRoute, AnInterruptedIdempotentRequestDoesNotRunAgain) {
   TestServer test;
   const auto cut = [&](const char* key, const std::function<Result<node::RunReport>()>& end) {
     test.node.play = [&end](node::RunJob, node::RunSink& sink,
@@ -240,7 +240,7 @@ TEST(RunRoute, AnExceptionDoesNotLeaveAnIdempotentRequestRunning) {
   EXPECT_EQ(code_of(again), "interrupted");
 }
 
-TEST(RunRoute, EventsTellOfRuns) {
+TEST(RunRoute, RunsPublishEvents) {
   TestServer test;
   auto listener = test.events.subscribe("default", std::nullopt);
   test.send(Method::kPost, "/v1/run", test.admin_key, kHello);

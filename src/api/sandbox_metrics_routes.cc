@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/wall_clock.h"
+#include "routing/sandbox_logs.h"
 #include "sessions/processes/process_json.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/network/network_json.h"
-#include "routing/sandbox_logs.h"
 
 namespace glovebox::api {
 
@@ -30,7 +30,7 @@ json::object now_json(const sessions::SessionSampler::Measured& measured) {
   json::object now = sample_json(measured.now);
   const auto& peak = measured.usage.peak_memory_bytes;
   now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
-  // What the kernel holds it to: the disk is memory too.
+  // The limit that the kernel enforces: the disk is in memory, too.
   now["memory_limit_bytes"] = measured.limits.memory_bytes + measured.limits.disk_bytes;
   now["disk_limit_bytes"] = measured.usage.disk_limit_bytes;
   now["processes_limit"] = measured.limits.pids;
@@ -43,9 +43,12 @@ json::object now_json(const sessions::SessionSampler::Measured& measured) {
 std::span<const routing::RouteRow<SandboxMetricsRoutes>> SandboxMetricsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<SandboxMetricsRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/network", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_network, "What a sandbox may reach, and what it did"},
-      {Method::kGet, "/v1/sandboxes/{id}/metrics", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_metrics, "What a sandbox uses, now and lately"},
-      {Method::kGet, "/v1/sandboxes/{id}/logs", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_logs, "What happened in a sandbox lately"},
+      {Method::kGet, "/v1/sandboxes/{id}/network", routing::Access::kKey,
+       &SandboxMetricsRoutes::sandbox_network, "What a sandbox may reach, and what it did"},
+      {Method::kGet, "/v1/sandboxes/{id}/metrics", routing::Access::kKey,
+       &SandboxMetricsRoutes::sandbox_metrics, "What a sandbox uses, now and lately"},
+      {Method::kGet, "/v1/sandboxes/{id}/logs", routing::Access::kKey,
+       &SandboxMetricsRoutes::sandbox_logs, "What happened in a sandbox lately"},
   };
   return kRows;
 }
@@ -57,7 +60,8 @@ Task<Response> SandboxMetricsRoutes::sandbox_metrics(Request& request, ResponseW
   std::string id(request.param("id"));
   CO_TRY(const auto measured, co_await deps_.sampler.measure(project, std::move(id)));
   json::array history;
-  for (const sessions::SessionSample& sample : measured.history) history.push_back(sample_json(sample));
+  for (const sessions::SessionSample& sample : measured.history)
+    history.push_back(sample_json(sample));
   const json::object body{{"now", now_json(measured)}, {"history", std::move(history)}};
   co_return Response::json(json::serialize(body) + "\n");
 }

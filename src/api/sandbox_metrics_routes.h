@@ -1,5 +1,5 @@
-// GET /v1/sandboxes/{id}/metrics, …/logs and …/network: what a sandbox uses, what happened in it, and
-// what it may reach.
+// GET /v1/sandboxes/{id}/metrics, …/logs and …/network: the resource usage of a sandbox, its log,
+// and its network policy.
 #pragma once
 
 #include <span>

@@ -3,10 +3,10 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "routing/query.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/session_json.h"
 #include "store/store_call.h"
-#include "routing/query.h"
 
 namespace glovebox::api {
 
@@ -28,14 +28,22 @@ std::string requested_sandbox(const Request& request) { return std::string(reque
 std::span<const routing::RouteRow<SandboxRoutes>> SandboxRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<SandboxRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::create_sandbox, "Make a sandbox that lives on", routing::kSandboxBody},
-      {Method::kGet, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::list_sandboxes, "Sandboxes of your project"},
-      {Method::kGet, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::get_sandbox, "One sandbox"},
-      {Method::kDelete, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::delete_sandbox, "End a sandbox"},
-      {Method::kPatch, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::change_sandbox, "Change a sandbox's time to live, metadata or what it may reach", routing::kSandboxBody},
-      {Method::kPost, "/v1/sandboxes/{id}/pause", routing::Access::kKey, &SandboxRoutes::pause_sandbox, "Stop a sandbox's processes where they are"},
-      {Method::kPost, "/v1/sandboxes/{id}/resume", routing::Access::kKey, &SandboxRoutes::resume_sandbox, "Let a paused sandbox go on"},
-      {Method::kPost, "/v1/sandboxes/{id}/keepalive", routing::Access::kKey, &SandboxRoutes::keep_sandbox_alive, "Begin a sandbox's time to live anew"},
+      {Method::kPost, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::create_sandbox,
+       "Make a sandbox that lives on", routing::kSandboxBody},
+      {Method::kGet, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::list_sandboxes,
+       "Sandboxes of your project"},
+      {Method::kGet, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::get_sandbox,
+       "One sandbox"},
+      {Method::kDelete, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::delete_sandbox,
+       "End a sandbox"},
+      {Method::kPatch, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::change_sandbox,
+       "Change a sandbox's time to live, metadata or what it may reach", routing::kSandboxBody},
+      {Method::kPost, "/v1/sandboxes/{id}/pause", routing::Access::kKey,
+       &SandboxRoutes::pause_sandbox, "Stop a sandbox's processes where they are"},
+      {Method::kPost, "/v1/sandboxes/{id}/resume", routing::Access::kKey,
+       &SandboxRoutes::resume_sandbox, "Let a paused sandbox go on"},
+      {Method::kPost, "/v1/sandboxes/{id}/keepalive", routing::Access::kKey,
+       &SandboxRoutes::keep_sandbox_alive, "Begin a sandbox's time to live anew"},
   };
   return kRows;
 }
@@ -74,7 +82,8 @@ Task<Response> SandboxRoutes::list_sandboxes(Request& request, ResponseWriter&) 
 
 Task<Response> SandboxRoutes::get_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const auto session, co_await deps_.registry.get(caller.project, requested_sandbox(request)));
+  CO_TRY(const auto session,
+         co_await deps_.registry.get(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
@@ -87,20 +96,22 @@ Task<Response> SandboxRoutes::delete_sandbox(Request& request, ResponseWriter&) 
 Task<Response> SandboxRoutes::change_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(sessions::ChangeRequest wanted, sessions::parse_change_request(request.body));
-  CO_TRY(const auto session,
-         co_await deps_.lifecycle.change(caller.project, requested_sandbox(request), std::move(wanted)));
+  CO_TRY(const auto session, co_await deps_.lifecycle.change(
+                                 caller.project, requested_sandbox(request), std::move(wanted)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> SandboxRoutes::pause_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const auto session, co_await deps_.lifecycle.pause(caller.project, requested_sandbox(request)));
+  CO_TRY(const auto session,
+         co_await deps_.lifecycle.pause(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> SandboxRoutes::resume_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const auto session, co_await deps_.lifecycle.resume(caller.project, requested_sandbox(request)));
+  CO_TRY(const auto session,
+         co_await deps_.lifecycle.resume(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 

@@ -1,5 +1,4 @@
-// Sandboxes over the routes, with the real session services and the real store, on a host that the test
-// plays.
+// The sandbox routes, with the real session services and the real store, over a fake host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -7,8 +6,8 @@
 #include <boost/json.hpp>
 #include <fstream>
 
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_server.h"
+#include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::api {
 namespace {
@@ -38,7 +37,8 @@ sessions::SessionOptions quick() {
 
 class SessionRoutesTest : public ::testing::Test {
  protected:
-  explicit SessionRoutes(sessions::SessionOptions options = quick()) : test_({}, std::move(options)) {
+  explicit SessionRoutes(sessions::SessionOptions options = quick())
+      : test_({}, std::move(options)) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -69,7 +69,7 @@ class SessionRoutesTest : public ::testing::Test {
     return value.is_null() ? "" : std::string(value.as_string());
   }
   std::string state(const std::string& id) { return text(id, "state"); }
-  // 409, and the state in words.
+  // 409, and the message names the state.
   void expect_wrong_state(const Answer& answer, const std::string& state) {
     EXPECT_EQ(answer.status, 409) << answer.body;
     EXPECT_EQ(code_of(answer), "wrong_state");
@@ -80,10 +80,11 @@ class SessionRoutesTest : public ::testing::Test {
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeIdleSession> last_;
-  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
+      std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
-TEST_F(SessionRoutesTest, ACreatedSandboxIsRunningAndSaysSo) {
+TEST_F(SessionRoutesTest, ACreatedSandboxIsRunning) {
   const Answer answer = post("", R"({"template":"python","ttl_s":60,"env":{"A":"1"},
       "metadata":{"user":"ada"},"on_timeout":"pause","private_ports":true,
       "profile":{"memory_mb":128,"cpus":0.5}})");
@@ -103,7 +104,8 @@ TEST_F(SessionRoutesTest, ACreatedSandboxIsRunningAndSaysSo) {
   EXPECT_TRUE(shown.at("port_token").is_null());
   EXPECT_TRUE(shown.at("private_ports").as_bool());
   EXPECT_THAT(test_.session_services->registry.environment(last_->id()), Contains("A=1"));
-  EXPECT_EQ(test_.session_services->registry.port_access(id).token, std::string(made.at("port_token").as_string()));
+  EXPECT_EQ(test_.session_services->registry.port_access(id).token,
+            std::string(made.at("port_token").as_string()));
   EXPECT_EQ(*test_.session_services->registry.use("default", id), last_);
 }
 
@@ -140,7 +142,8 @@ TEST_F(SessionRoutesTest, StatesFollowTheTable) {
   expect_wrong_state(post("/" + id + "/pause"), "paused");
   expect_wrong_state(post("/" + id + "/keepalive"), "paused");
   expect_wrong_state(post("/" + id + "/snapshots"), "paused");
-  EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(), "the sandbox is paused");
+  EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(),
+            "the sandbox is paused");
   EXPECT_EQ(object(post("/" + id + "/resume")).at("state").as_string(), "running");
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, key_).status, 204);
   EXPECT_THAT(test_.session_service.destroyed, ElementsAre(last_->id()));
@@ -152,7 +155,7 @@ TEST_F(SessionRoutesTest, StatesFollowTheTable) {
   expect_wrong_state(get("/" + id + "/metrics"), "stopped");
 }
 
-TEST_F(SessionRoutesTest, TwoPausesAtOnceDoNotMix) {
+TEST_F(SessionRoutesTest, ConcurrentPausesDoNotInterfere) {
   const std::string id = make();
   std::vector<int> statuses;
   for (int i = 0; i < 2; ++i) {
@@ -219,7 +222,7 @@ TEST_F(SessionRoutesTest, AnAgentGetsItsSandboxAgain) {
   EXPECT_EQ(json::parse(made[0]).at("id"), json::parse(made[2]).at("id"));
 }
 
-TEST_F(SessionRoutesTest, TheCeilingOfPausedOnesHolds) {
+TEST_F(SessionRoutesTest, LimitsPausedSandboxes) {
   const std::string first = make();
   const std::string second = make();
   ASSERT_EQ(post("/" + first + "/pause").status, 200);
@@ -228,7 +231,7 @@ TEST_F(SessionRoutesTest, TheCeilingOfPausedOnesHolds) {
   EXPECT_EQ(state(second), "running");
 }
 
-TEST_F(SessionRoutesTest, ItsTimeEndsIt) {
+TEST_F(SessionRoutesTest, ASandboxExpires) {
   const std::string killed = make(R"({"ttl_s":1})");
   const std::string kept = make(R"({"ttl_s":1})");
   const std::string paused = make(R"({"ttl_s":1,"on_timeout":"pause"})");
@@ -247,7 +250,7 @@ TEST_F(SessionRoutesTest, ItsTimeEndsIt) {
   EXPECT_EQ(state(paused), "paused");
   EXPECT_EQ(text(paused, "reason"), "ttl");
   EXPECT_EQ(state(over), "stopped");
-  EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, and no more may be"));
+  EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, which is the limit"));
 }
 
 TEST_F(SessionRoutesTest, AChangeIsStored) {
@@ -274,7 +277,7 @@ TEST_F(SessionRoutesTest, TheEndOfASandboxIsNoticed) {
   EXPECT_EQ(test_.session_services->registry.use("default", other).error().code(), Errc::kConflict);
 }
 
-TEST_F(SessionRoutesTest, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
+TEST_F(SessionRoutesTest, TheReconcilerFollowsTheNodeAndDestroysOrphans) {
   const std::string id = make();
   const auto stranger = std::make_shared<sessions::FakeIdleSession>(test_.io);
   test_.session_service.alive[stranger->id()] = stranger;
@@ -283,10 +286,10 @@ TEST_F(SessionRoutesTest, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
   test_.session_service.alive.erase(last_->id());
   test_.run_until([&] { return test_.session_services->registry.figures().running == 0; });
   EXPECT_EQ(state(id), "error");
-  EXPECT_EQ(text(id, "reason"), "its sandbox was not there any more");
+  EXPECT_EQ(text(id, "reason"), "its sandbox no longer exists");
 }
 
-TEST_F(SessionRoutesTest, WhatCannotBeMadeLeavesNothing) {
+TEST_F(SessionRoutesTest, AFailedCreationLeavesNothing) {
   test_.session_service.make = [](const node::SessionSpec&) {
     return Result<std::shared_ptr<node::Session>>(fail(Errc::kResourceExhausted, "full"));
   };
@@ -295,7 +298,7 @@ TEST_F(SessionRoutesTest, WhatCannotBeMadeLeavesNothing) {
   EXPECT_THAT(object(get("")).at("sandboxes").as_array(), IsEmpty());
 }
 
-TEST_F(SessionRoutesTest, ACreationThatNobodyWaitsForIsDestroyed) {
+TEST_F(SessionRoutesTest, ACancelledCreationIsDestroyed) {
   const auto make = test_.session_service.make;
   test_.session_service.make = [&, make](const node::SessionSpec& spec) {
     test_.connection->leave();
@@ -306,7 +309,7 @@ TEST_F(SessionRoutesTest, ACreationThatNobodyWaitsForIsDestroyed) {
   EXPECT_EQ(test_.session_services->registry.figures().running, 0u);
 }
 
-TEST_F(SessionRoutesTest, MetricsAndLogsTellWhatHappened) {
+TEST_F(SessionRoutesTest, MetricsAndLogsShowWhatHappened) {
   const std::string id = make();
   test_.session_service.usage.cpu_us = 5;
   test_.session_service.usage.memory_bytes = 77;
@@ -328,7 +331,7 @@ TEST_F(SessionRoutesTest, MetricsAndLogsTellWhatHappened) {
   EXPECT_EQ(object(get("/" + id + "/logs")).at("entries").as_array().size(), 256u);
 }
 
-TEST_F(SessionRoutesTest, ASnapshotComesBackInAnotherSandbox) {
+TEST_F(SessionRoutesTest, ASnapshotIsRestoredInAnotherSandbox) {
   const std::string id = make(R"({"template":"python"})");
   plan_->out = std::string(600'000, 'a') + "end";
   const Answer answer = post("/" + id + "/snapshots", R"({"name":"mine"})");
@@ -354,7 +357,7 @@ TEST_F(SessionRoutesTest, ASnapshotComesBackInAnotherSandbox) {
   EXPECT_EQ(test_.snapshots->bytes(), 0u);
 }
 
-TEST_F(SessionRoutesTest, ATemplateStandsForASnapshot) {
+TEST_F(SessionRoutesTest, ATemplateRefersToASnapshot) {
   const std::string id = make(R"({"template":"python"})");
   plan_->out = "files";
   const std::string snapshot(object(post("/" + id + "/snapshots")).at("id").as_string());
@@ -363,7 +366,7 @@ TEST_F(SessionRoutesTest, ATemplateStandsForASnapshot) {
   ASSERT_EQ(answer.status, 201) << answer.body;
   EXPECT_EQ(json::parse(answer.body).at("snapshot").as_string(), snapshot);
   EXPECT_EQ(json::parse(answer.body).at("from"), "python");
-  EXPECT_THAT(test_.template_service.defined, IsEmpty());  // the launcher has no part in it
+  EXPECT_THAT(test_.template_service.defined, IsEmpty());  // the launcher is not involved
   const std::string made = make(R"({"template":"mine"})");
   EXPECT_EQ(plan_->in, "files");
   EXPECT_EQ(text(made, "template"), "python");
@@ -381,7 +384,7 @@ TEST_F(SessionRoutesTest, ATemplateStandsForASnapshot) {
   EXPECT_EQ(test_.send(Method::kPost, "/v1/templates", key_, body).status, 404);
 }
 
-TEST_F(SessionRoutesTest, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
+TEST_F(SessionRoutesTest, SnapshotsAreLimitedAndLeaveNothingWhenTheyFail) {
   const std::string id = make();
   const auto snap = [&] { return post("/" + id + "/snapshots"); };
   plan_->out = std::string((1 << 20) + 1, 'a');
@@ -393,7 +396,7 @@ TEST_F(SessionRoutesTest, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
   plan_->stalls = true;
   EXPECT_EQ(snap().status, 504);
   plan_->stalls = false;
-  // The disk's own thread lets go of the last one when it is through with it.
+  // The disk's thread releases the last one when it is done with it.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!std::filesystem::is_empty(test_.directory / "snapshots") &&
          std::chrono::steady_clock::now() < until) {
@@ -426,7 +429,7 @@ TEST_F(SessionRoutesTest, ASnapshotThatDoesNotFitEndsTheNewSandbox) {
   EXPECT_EQ(state(last_->id().str()), "error");
 }
 
-TEST_F(SessionRoutesTest, AServerThatComesAfterFindsThemAgain) {
+TEST_F(SessionRoutesTest, ARestartedServerFindsItsSandboxes) {
   const std::string running = make();
   const std::string paused = make();
   ASSERT_EQ(post("/" + paused + "/pause").status, 200);
@@ -446,7 +449,7 @@ TEST_F(SessionRoutesTest, AServerThatComesAfterFindsThemAgain) {
   EXPECT_EQ(state(paused), "paused");
   EXPECT_THAT(test_.session_service.paused, ElementsAre(paused_id));
   EXPECT_EQ(state(lost), "error");
-  EXPECT_EQ(text(lost, "reason"), "the launcher ended while there was no server");
+  EXPECT_EQ(text(lost, "reason"), "the launcher ended while no server was running");
   EXPECT_EQ(post("/" + paused + "/resume").status, 200);
 }
 

@@ -1,5 +1,7 @@
 #include "api/server_api.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <cstdio>
 
 #include "base/log.h"
@@ -7,7 +9,7 @@
 namespace glovebox::api {
 namespace {
 
-// Headers that no guest sees: tokens of ours and of the dialects.
+// Headers that are never passed to a guest: our own tokens and those of the dialects.
 std::vector<std::string_view> private_headers(const routing::PortDialect& dialect) {
   std::vector<std::string_view> names{routing::kPortTokenHeader};
   const auto more = dialect.private_headers();
@@ -25,7 +27,8 @@ e2b::Settings e2b_settings(const ApiSettings& settings) {
 }  // namespace
 
 ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
-    : settings(std::move(settings_)),
+    : io_(on.io),
+      settings(std::move(settings_)),
       memory_budget(settings.max_held_output),
       authenticator(on.store, settings.is_loopback),
       watcher(on.io, on.node, on.templates, on.events),
@@ -40,8 +43,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       creation({on.session_services.creator, on.session_services.registry, on.templates, watcher,
                 preparation, on.usage, metrics}),
       execs({on.sessions, processes, oom_kills, memory_budget, responses}),
-      template_requests(
-          {authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
+      template_requests({authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
       planner(on.node, on.templates,
               {.engine = settings.engine,
                .min_grade = settings.min_grade,
@@ -69,10 +71,10 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
            creation,
            is_stopping},
           e2b_settings(settings)),
-      workspace({authenticator, creation, execs, responses, on.sessions,
-                 on.session_services.registry, on.session_services.lifecycle, contexts,
-                 memory_budget},
-                settings.workspace),
+      workspace(
+          {authenticator, creation, execs, responses, on.sessions, on.session_services.registry,
+           on.session_services.lifecycle, contexts, memory_budget},
+          settings.workspace),
       sessions_api({on.io, on.store, authenticator, creation, template_requests, responses, run_log,
                     on.sessions, on.session_services.registry, on.session_services.lifecycle,
                     contexts, memory_budget}),
@@ -89,11 +91,10 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
                        on.session_services.lifecycle}),
       sandbox_metrics_routes_({authenticator, on.session_services.registry,
                                on.session_services.sampler, on.session_services.networks}),
-      snapshot_routes_(
-          {authenticator, on.session_services.snapshots, on.snapshots, on.templates}),
+      snapshot_routes_({authenticator, on.session_services.snapshots, on.snapshots, on.templates}),
       exec_routes_({lookup, processes, execs}),
-      exec_stream_routes_({on.io, authenticator, lookup, on.sessions, inputs, processes, oom_kills,
-                           is_stopping}),
+      exec_stream_routes_(
+          {on.io, authenticator, lookup, on.sessions, inputs, processes, oom_kills, is_stopping}),
       process_routes_({lookup, inputs}),
       context_routes_({lookup, contexts}),
       code_routes_({lookup, contexts, memory_budget, responses}),
@@ -142,6 +143,11 @@ void ServerApi::log_exchange(const http::Exchange& exchange) {
                         {"ms", ms},
                         {"key", who ? who->key.str() : "-"},
                         {"gone", exchange.client_gone ? "yes" : "no"}});
+}
+
+void ServerApi::start() {
+  e2b.start();
+  asio::co_spawn(io_, watcher.watch(), asio::detached);
 }
 
 void ServerApi::stop() {

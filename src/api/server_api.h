@@ -1,6 +1,6 @@
-// The server's HTTP API, built by hand from the bottom up: the services over node and store, the
-// route classes of /v1 and of every dialect, constructed with what they need, and the router over
-// them. Lives on the server's one thread, longer than any request.
+// The server's HTTP API, constructed explicitly in order: the services over node and store, the
+// route classes of /v1 and of every dialect with their dependencies, and the router. Lives on the
+// server's one thread, longer than any request.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -60,7 +60,7 @@
 #include "runs/run_plan.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/input_pump.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/session_services.h"
 #include "snapshots/snapshot_store.h"
@@ -77,7 +77,7 @@ struct ApiSettings {
   std::optional<Grade> min_grade{};  // the administrator's floor; a request may only raise it
   bool log_requests = true;
   std::string version;
-  // What tokens of sandboxes are made with; the same after a restart. Empty: there are none.
+  // The secret from which tokens of sandboxes are derived; a restart keeps it. Empty: no tokens.
   std::string secret;
   std::string domain;  // host names of sandboxes' ports are below it; empty: none is configured
   std::uint64_t max_held_output = 512ull << 20;
@@ -110,18 +110,25 @@ class ServerApi {
   // For http::Server. The router and the routes it finds live as long as this.
   http::Router make_router();
   const http::Route* route_first(http::Request& request) { return port_routing.find(request); }
-  // One line in the log, and the figures.
+  // Writes one line to the log, and counts the answer.
   void log_exchange(const http::Exchange& exchange);
 
-  // No longer ready: the server stops.
+  // Takes over what an earlier server started, and begins to watch templates. Once, when the server
+  // begins to serve.
+  void start();
+  // Called when the server stops: it is no longer ready.
   void stop();
 
+ private:
+  asio::io_context& io_;
+
+ public:
   // Member order is construction order: each may use those above it.
   const ApiSettings settings;
   bool is_stopping = false;
   std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
-  MemoryBudget memory_budget;  // of answers and input that wait to be read
-  asio::thread_pool worker{1};  // for what would occupy the server's one thread for long
+  MemoryBudget memory_budget;   // for answers and input that wait to be read
+  asio::thread_pool worker{1};  // for work that would block the server's one thread too long
   runs::Metrics metrics;
   routing::Authenticator authenticator;
   templates::TemplateWatcher watcher;

@@ -19,13 +19,14 @@ Response snapshot_answer(const store::SnapshotRecord& snapshot, int status = 200
   return Response::json(json::serialize(sessions::snapshot_json(snapshot)) + "\n", status);
 }
 
-Result<std::string> snapshot_project(const SnapshotRoutes::Dependencies& deps, const Request& request) {
+Result<std::string> snapshot_project(const SnapshotRoutes::Dependencies& deps,
+                                     const Request& request) {
   const auto who = deps.authenticator.principal_of(request);
-  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
+  if (!who) return fail(Errc::kPermissionDenied, "this API key is no longer valid");
   return routing::project_of(*who, request);
 }
 
-// A full disk is one, whether it is the sandbox's or the server's.
+// A full disk gets the same error, whether it is the sandbox's or the server's.
 Response refuse_snapshot(const Error& error) {
   if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT || error.sys_errno() == EFBIG) {
     return Response::refuse(507, "disk_full", error.message());
@@ -38,10 +39,14 @@ Response refuse_snapshot(const Error& error) {
 std::span<const routing::RouteRow<SnapshotRoutes>> SnapshotRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<SnapshotRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes/{id}/snapshots", routing::Access::kKey, &SnapshotRoutes::create_snapshot, "Keep what a sandbox has on its disk"},
-      {Method::kGet, "/v1/snapshots", routing::Access::kKey, &SnapshotRoutes::list_snapshots, "Snapshots of your project"},
-      {Method::kGet, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::get_snapshot, "One snapshot"},
-      {Method::kDelete, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::delete_snapshot, "Remove a snapshot"},
+      {Method::kPost, "/v1/sandboxes/{id}/snapshots", routing::Access::kKey,
+       &SnapshotRoutes::create_snapshot, "Keep what a sandbox has on its disk"},
+      {Method::kGet, "/v1/snapshots", routing::Access::kKey, &SnapshotRoutes::list_snapshots,
+       "Snapshots of your project"},
+      {Method::kGet, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::get_snapshot,
+       "One snapshot"},
+      {Method::kDelete, "/v1/snapshots/{id}", routing::Access::kKey,
+       &SnapshotRoutes::delete_snapshot, "Remove a snapshot"},
   };
   return kRows;
 }
@@ -52,8 +57,8 @@ Task<Response> SnapshotRoutes::create_snapshot(Request& request, ResponseWriter&
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
   std::string id(request.param("id"));
-  auto snapshot =
-      co_await deps_.session_snapshots.take(project, std::move(id), std::move(name), std::move(cancel));
+  auto snapshot = co_await deps_.session_snapshots.take(project, std::move(id), std::move(name),
+                                                        std::move(cancel));
   if (!snapshot) co_return refuse_snapshot(snapshot.error());
   Response response = snapshot_answer(*snapshot, 201);
   response.headers.set("Location", "/v1/snapshots/" + snapshot->id.str());
@@ -72,8 +77,7 @@ Task<Response> SnapshotRoutes::list_snapshots(Request& request, ResponseWriter&)
 
 Task<Response> SnapshotRoutes::get_snapshot(Request& request, ResponseWriter&) {
   CO_TRY(const std::string project, snapshot_project(deps_, request));
-  CO_TRY(const store::SnapshotRecord snapshot,
-         deps_.snapshots.find(project, request.param("id")));
+  CO_TRY(const store::SnapshotRecord snapshot, deps_.snapshots.find(project, request.param("id")));
   co_return snapshot_answer(snapshot);
 }
 

@@ -22,10 +22,14 @@ Response no_such_template() {
 std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
-      {Method::kGet, "/v1/templates", routing::Access::kKey, &TemplateRoutes::list_templates, "What sandboxes can be made of"},
-      {Method::kPost, "/v1/templates", routing::Access::kKey, &TemplateRoutes::create_template, "Make a template of your project's own", routing::kSandboxBody},
-      {Method::kGet, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::get_template, "One template, and how it is doing"},
-      {Method::kDelete, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::delete_template, "Remove a template of your project's own"},
+      {Method::kGet, "/v1/templates", routing::Access::kKey, &TemplateRoutes::list_templates,
+       "What sandboxes can be made of"},
+      {Method::kPost, "/v1/templates", routing::Access::kKey, &TemplateRoutes::create_template,
+       "Make a template of your project's own", routing::kSandboxBody},
+      {Method::kGet, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::get_template,
+       "One template, and how it is doing"},
+      {Method::kDelete, "/v1/templates/{name}", routing::Access::kKey,
+       &TemplateRoutes::delete_template, "Remove a template of your project's own"},
   };
   return kRows;
 }
@@ -38,9 +42,10 @@ Task<Response> TemplateRoutes::delete_template(Request& request, ResponseWriter&
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   std::string name(request.param("name"));
   if (deps_.templates.find(caller.project, name) == nullptr) {
-    // Every project may know of the administrator's.
+    // The administrator's templates are visible to every project.
     if (deps_.node.find_template(name) == nullptr) co_return no_such_template();
-    co_return Response::refuse(403, "policy", "this template is the administrator's");
+    co_return Response::refuse(
+        403, "policy", "the template belongs to the administrator and cannot be removed here");
   }
   std::string project = caller.project;
   Result<> removed = co_await deps_.templates.remove(std::move(project), std::move(name));
@@ -56,7 +61,8 @@ Task<Response> TemplateRoutes::get_template(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   const std::string name(request.param("name"));
   if (const store::TemplateRecord* made = deps_.templates.find(caller.project, name)) {
-    co_return Response::json(json::serialize(routing::project_template_json(deps_.templates, *made)) + "\n");
+    co_return Response::json(
+        json::serialize(routing::project_template_json(deps_.templates, *made)) + "\n");
   }
   const TemplateStatus* status = deps_.node.find_template(name);
   if (status == nullptr) co_return no_such_template();

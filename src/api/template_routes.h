@@ -1,5 +1,5 @@
-// /v1/templates: what sandboxes can be made of, and the state of each: the administrator's, for every
-// project, and a project's own, which it creates and removes here.
+// /v1/templates: the templates of sandboxes and their states: the administrator's, for every
+// project, and a project's own, which the project creates and removes here.
 #pragma once
 
 #include <span>

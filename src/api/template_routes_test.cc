@@ -1,4 +1,4 @@
-// /v1/templates: a project's own templates, made, used, hidden from others, removed.
+// /v1/templates: a project's own templates: created, used, hidden from other projects, removed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ class TemplateRoutesTest : public ::testing::Test {
   std::string other_;
 };
 
-TEST_F(TemplateRoutesTest, MadeShownUsedAndRemoved) {
+TEST_F(TemplateRoutesTest, CreatedShownUsedAndRemoved) {
   const Answer made = create(R"({"name":"fast-json","from":"python","description":"with json.tool",
       "env":{"A":"b"},"preload":["json.tool"],"profile":{"memory_mb":200,"pids":9}})");
   ASSERT_EQ(made.status, 201) << made.body;
@@ -89,7 +89,7 @@ TEST_F(TemplateRoutesTest, MadeShownUsedAndRemoved) {
   EXPECT_EQ(remove("fast-json").status, 404);
 }
 
-TEST_F(TemplateRoutesTest, AnotherProjectHasNothingOfIt) {
+TEST_F(TemplateRoutesTest, AnotherProjectCannotSeeIt) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   const std::string id = test_.template_service.defined[0].id;
   EXPECT_EQ(get("/x").status, 200);
@@ -98,14 +98,14 @@ TEST_F(TemplateRoutesTest, AnotherProjectHasNothingOfIt) {
   EXPECT_EQ(run("x", other_).status, 404);
   EXPECT_THAT(names(mine_), Contains("x"));
   EXPECT_THAT(names(other_), Not(Contains("x")));
-  // Not by its id either, whoever asks.
+  // Not by its id either, with any key.
   for (const std::string& key : {mine_, other_, test_.admin_key}) {
     EXPECT_EQ(get("/" + id, key).status, 404);
     EXPECT_EQ(remove(id, key).status, 404);
     EXPECT_EQ(run(id, key).status, 400);
     EXPECT_THAT(names(key), Not(Contains(id)));
   }
-  // The name is free there.
+  // The other project can use the name.
   EXPECT_EQ(create(R"({"name":"x","from":"node"})", other_).status, 201);
   EXPECT_EQ(json::parse(get("/x").body).at("from"), "python");
   EXPECT_EQ(json::parse(get("/x", other_).body).at("from"), "node");
@@ -114,7 +114,7 @@ TEST_F(TemplateRoutesTest, AnotherProjectHasNothingOfIt) {
   EXPECT_THAT(names(test_.admin_key), Not(Contains("x")));
 }
 
-TEST_F(TemplateRoutesTest, NamesThatAreTaken) {
+TEST_F(TemplateRoutesTest, RefusesNamesInUse) {
   const Answer built_in = create(R"({"name":"base","from":"python"})");
   EXPECT_EQ(built_in.status, 409);
   EXPECT_EQ(code_of(built_in), "template_exists");
@@ -122,7 +122,7 @@ TEST_F(TemplateRoutesTest, NamesThatAreTaken) {
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 409);
 }
 
-TEST_F(TemplateRoutesTest, TwoAtOnceOfOneNameAreOne) {
+TEST_F(TemplateRoutesTest, TwoConcurrentRequestsWithOneNameCreateOne) {
   std::vector<int> statuses;
   for (int i = 0; i < 3; ++i) {
     test_.begin(Method::kPost, "/v1/templates", mine_, R"({"name":"x","from":"python"})", {},
@@ -133,7 +133,7 @@ TEST_F(TemplateRoutesTest, TwoAtOnceOfOneNameAreOne) {
   EXPECT_THAT(statuses, ElementsAre(201, 409, 409));
 }
 
-TEST_F(TemplateRoutesTest, OfWhat) {
+TEST_F(TemplateRoutesTest, ChecksTheBaseTemplate) {
   const Answer nothing = create(R"({"name":"x","from":"nope"})");
   EXPECT_EQ(nothing.status, 404);
   EXPECT_EQ(code_of(nothing), "template_not_found");
@@ -175,7 +175,7 @@ TEST_F(TemplateRoutesTest, BadRequests) {
   EXPECT_EQ(create(R"({"name":"x","from":"python"})", "nope").status, 401);
 }
 
-TEST_F(TemplateRoutesTest, AProjectHasNotMoreThanItsShare) {
+TEST_F(TemplateRoutesTest, LimitsTemplatesPerProject) {
   const auto body = [](int i) {
     return R"({"name":"x)" + std::to_string(i) + R"(","from":"python"})";
   };
@@ -190,12 +190,12 @@ TEST_F(TemplateRoutesTest, AProjectHasNotMoreThanItsShare) {
   EXPECT_EQ(create(body(99)).status, 201);
 }
 
-// Making and removing is work, too.
-TEST_F(TemplateRoutesTest, AProjectMakesNotMoreThanThatInAMinute) {
+// Creating and removing templates costs time, too.
+TEST_F(TemplateRoutesTest, LimitsCreationsPerMinute) {
   const std::string body = R"({"name":"x","from":"python"})";
   for (std::size_t i = 0; i < templates::ProjectTemplates::kMostInAMinute; ++i) {
     ASSERT_EQ(create(body).status, 201);
-    // What is not made is not counted.
+    // Refused requests do not count.
     ASSERT_EQ(create(body).status, 409);
     ASSERT_EQ(remove("x").status, 204);
   }
@@ -214,13 +214,13 @@ TEST_F(TemplateRoutesTest, AProjectMakesNotMoreThanThatInAMinute) {
   EXPECT_EQ(test_.templates->wait_of("other", now).count(), 0);
 }
 
-TEST_F(TemplateRoutesTest, NotWithMoreMemoryThanItsKeyHas) {
+TEST_F(TemplateRoutesTest, RefusesMoreMemoryThanTheKeyAllows) {
   const std::string small =
       test_.make_key("mine", store::KeyRole::kUser, {.max_memory_bytes = 256ull << 20});
   for (const char* body :
        {R"({"name":"x","from":"python","profile":{"memory_mb":257,"disk_mb":1}})",
         R"({"name":"x","from":"python","profile":{"memory_mb":8,"disk_mb":256}})",
-        // What it does not say is its base's.
+        // Limits that are not given are those of the base.
         R"({"name":"x","from":"python"})",
         R"({"name":"x","from":"python","profile":{"disk_mb":1}})"}) {
     const Answer answer = create(body, small);
@@ -235,7 +235,7 @@ TEST_F(TemplateRoutesTest, NotWithMoreMemoryThanItsKeyHas) {
   EXPECT_EQ(create(R"({"name":"y","from":"nope"})", small).status, 404);
 }
 
-TEST_F(TemplateRoutesTest, WhatTheLauncherRefuses) {
+TEST_F(TemplateRoutesTest, PassesOnRefusalsOfTheLauncher) {
   test_.template_service.refuses = Error(Errc::kPolicy, "profile: the memory limit is too much");
   const Answer refused = create(R"({"name":"x","from":"python"})");
   EXPECT_EQ(refused.status, 403);
@@ -247,7 +247,7 @@ TEST_F(TemplateRoutesTest, WhatTheLauncherRefuses) {
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
 }
 
-TEST_F(TemplateRoutesTest, OneThatTheLauncherDoesNotTakeAnyMoreSaysWhy) {
+TEST_F(TemplateRoutesTest, ShowsWhyTheLauncherNoLongerAcceptsATemplate) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   const std::string id = test_.template_service.defined[0].id;
   test_.template_service.known.clear();
@@ -260,7 +260,7 @@ TEST_F(TemplateRoutesTest, OneThatTheLauncherDoesNotTakeAnyMoreSaysWhy) {
   EXPECT_THAT(ran.body, HasSubstr("past the ceiling"));
 }
 
-TEST_F(TemplateRoutesTest, AreThereAfterARestart) {
+TEST_F(TemplateRoutesTest, SurviveARestart) {
   ASSERT_EQ(create(R"({"name":"x","from":"python","preload":["re"]})").status, 201);
   const TemplateDefinition defined = test_.template_service.defined[0];
   node::FakeTemplateService next(test_.node);
@@ -272,7 +272,7 @@ TEST_F(TemplateRoutesTest, AreThereAfterARestart) {
   EXPECT_EQ(book.find("other", "x"), nullptr);
 }
 
-TEST_F(TemplateRoutesTest, ASandboxKeepsItsTemplatesWords) {
+TEST_F(TemplateRoutesTest, ASandboxKeepsItsTemplatesVariables) {
   std::vector<node::SessionSpec> specs;
   test_.session_service.make = [&](const node::SessionSpec& spec) {
     specs.push_back(spec);
@@ -295,7 +295,7 @@ TEST_F(TemplateRoutesTest, ASandboxKeepsItsTemplatesWords) {
   EXPECT_EQ(test_.send(Method::kPost, "/v1/sandboxes", other_, R"({"template":"x"})").status, 404);
 }
 
-TEST_F(TemplateRoutesTest, FiguresSayNothingOfASingleOne) {
+TEST_F(TemplateRoutesTest, MetricsDoNotNameProjectTemplates) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   node::PoolFigures pool;
   pool.template_name = test_.template_service.defined[0].id;

@@ -12,7 +12,8 @@ bool outcome_is(const std::string& word, const SandboxReport& report) {
   if (word == "timed_out") return report.timed_out;
   if (word == "oom_killed") return report.oom_killed;
   if (word == "truncated") return report.truncated;
-  // What remains is an errno the attack itself met: the limit was enforced without killing a process.
+  // What remains is an errno the attack itself met: the limit was enforced without killing a
+  // process.
   const bool denied = report.exit_code == kAttackDenied && !report.oom_killed && !report.timed_out;
   if (word == "denied") return denied;
   std::string name = word;

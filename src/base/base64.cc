@@ -69,8 +69,7 @@ std::string base64_encode(std::string_view bytes) {
 }
 
 std::string base64_encode(std::span<const unsigned char> bytes) {
-  return base64_encode(
-      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return base64_encode(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
 std::string base64url_encode(std::string_view bytes) {

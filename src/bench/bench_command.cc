@@ -1,5 +1,5 @@
-#include "model/outcome.h"
 #include "bench/bench_command.h"
+#include "model/outcome.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -25,7 +25,8 @@ bool is_localhost(const net::HostName& name) {
 
 Result<> check_reachable(const net::NetRule::Target& target) {
   std::optional<std::string_view> kind;
-  if (const auto* range = std::get_if<net::Cidr>(&target)) kind = net::never_assigned(range->base());
+  if (const auto* range = std::get_if<net::Cidr>(&target))
+    kind = net::never_assigned(range->base());
   const auto* name = std::get_if<net::HostName>(&target);
   if (name != nullptr && is_localhost(*name)) kind = "loopback";
   if (!kind) return {};

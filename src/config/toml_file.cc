@@ -87,8 +87,8 @@ Result<std::vector<FileEntry>> parse_file(const std::string& text, const std::st
     const toml::table* section = section_node.as_table();
     if (section == nullptr) {
       const std::string key(section_name.str());
-      return fail(Errc::kInvalidArgument, position_of(name, section_node) + ": unknown key '" + key +
-                                              "'" + suggestion_for_key(key));
+      return fail(Errc::kInvalidArgument, position_of(name, section_node) + ": unknown key '" +
+                                              key + "'" + suggestion_for_key(key));
     }
     for (const auto& [key_name, node] : *section) {
       FileEntry entry;

@@ -152,7 +152,8 @@ Result<> OneShot::await_started() {
   while (true) {
     TRY(GuestLink::Incoming incoming, link_->receive());
     if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
-      if (++stored > request_.files_in.size()) return fail(Errc::kProtocol, "more files stored than were sent");
+      if (++stored > request_.files_in.size())
+        return fail(Errc::kProtocol, "more files stored than were sent");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       return fail(
           Error(Errc::kInvalidArgument, "copy a file in: " + failed->what, failed->sys_errno));

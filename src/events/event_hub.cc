@@ -23,7 +23,7 @@ std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
   if (closed_ || listeners_->size() >= kListeners) return nullptr;
   auto subscription = std::make_unique<Subscription>(*this, std::move(project), std::move(key));
   if (after) {
-    // Ids begin anew with the server: an id from the future is of its predecessor.
+    // Ids restart with the server: an id above last_id_ comes from a previous server.
     const bool ours = *after <= last_id_;
     for (const Event& event : ring_) {
       if (!ours || event.id > *after) subscription->offer(event);

@@ -1,6 +1,6 @@
-// What happens, told to whoever listens (GET /v1/events): each subscriber sees its own project.
-// Nothing waits for a slow listener: its queue is bounded, and when it is full the oldest events
-// go and the listener is told how many.
+// Publishes events to subscribers (GET /v1/events): each sees its own project. A slow subscriber
+// never blocks the publisher: its queue is bounded, and when it is full the oldest events are
+// dropped and counted.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -19,7 +19,7 @@ namespace glovebox::events {
 
 struct Event {
   std::uint64_t id = 0;  // grows; the SSE id
-  std::string project;   // empty: everybody's
+  std::string project;   // empty: for all projects
   std::string type;      // "run.finished"
   std::string data;      // a JSON object
 };
@@ -37,12 +37,12 @@ class EventHub {
 
   void publish(std::string project, std::string type, std::string data);
 
-  // `project`: empty for all of them. With `after`, what the ring has of later events comes first.
-  // Nothing when there are too many listeners or the hub is closed. `key` is who listens.
+  // `project`: empty for all projects. With `after`, later events in the ring are replayed first.
+  // Null: too many listeners, or the hub is closed. `key` is the API key of the listener.
   std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after,
                                           std::string key = {});
 
-  // Ends every subscription: the server stops.
+  // Ends every subscription, when the server stops.
   void close();
   std::size_t subscribers() const { return listeners_->size(); }
   std::size_t subscribers_of(std::string_view key) const;
@@ -50,7 +50,7 @@ class EventHub {
  private:
   boost::asio::any_io_executor executor_;
   std::deque<Event> ring_;
-  // Shared, because a stream that was cut off may go after the hub.
+  // Shared, because a subscription may outlive the hub.
   using Listeners = std::list<Subscription*>;
   std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();
   std::uint64_t last_id_ = 0;
@@ -65,10 +65,10 @@ class EventHub::Subscription {
   Subscription& operator=(const Subscription&) = delete;
 
   enum class Wake : std::uint8_t { kEvents, kNothing, kClosed };
-  // Until there are events, `patience` is over, or somebody closed this.
+  // Returns when there are events, after `patience`, or when this is closed.
   boost::asio::awaitable<Wake> wait(std::chrono::milliseconds patience);
   std::deque<Event> take();
-  // How many were lost since this was last asked.
+  // How many events were dropped since the last call.
   std::uint64_t take_lost();
   void close();
 

@@ -11,7 +11,7 @@ namespace {
 
 using Wake = EventHub::Subscription::Wake;
 
-TEST(EventHub, AListenerSeesItsOwnProjectAndWhatIsEverybodys) {
+TEST(EventHub, AListenerSeesItsProjectAndGlobalEvents) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   auto ours = hub.subscribe("ours", std::nullopt);
@@ -26,18 +26,18 @@ TEST(EventHub, AListenerSeesItsOwnProjectAndWhatIsEverybodys) {
   EXPECT_EQ(all->take().size(), 3u);
 }
 
-TEST(EventHub, ReplaysWhatCameAfterAnId) {
+TEST(EventHub, ReplaysEventsAfterAnId) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   for (int i = 0; i < 5; ++i) hub.publish("p", "e", std::to_string(i));
   const auto seen = hub.subscribe("p", 3)->take();
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].id, 4u);
-  EXPECT_EQ(hub.subscribe("p", 99)->take().size(), 5u);  // an id of a server before this one
+  EXPECT_EQ(hub.subscribe("p", 99)->take().size(), 5u);  // an id of a previous server
   EXPECT_TRUE(hub.subscribe("q", 0)->take().empty());
 }
 
-TEST(EventHub, ASlowListenerLosesTheOldestAndIsTold) {
+TEST(EventHub, ASlowListenerLosesTheOldestEventsAndLearnsTheirNumber) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   auto slow = hub.subscribe("p", std::nullopt);
@@ -47,7 +47,7 @@ TEST(EventHub, ASlowListenerLosesTheOldestAndIsTold) {
   EXPECT_EQ(slow->take().front().id, 11u);
 }
 
-TEST(EventHub, WakesAtAnEventAndAtTheEnd) {
+TEST(EventHub, WakesOnAnEventAndOnClose) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   auto listener = hub.subscribe("p", std::nullopt);
@@ -67,7 +67,7 @@ TEST(EventHub, WakesAtAnEventAndAtTheEnd) {
   EXPECT_EQ(wakes, (std::vector{Wake::kEvents, Wake::kClosed}));
 }
 
-TEST(EventHub, ListenersAreBounded) {
+TEST(EventHub, LimitsTheNumberOfListeners) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   std::vector<std::unique_ptr<EventHub::Subscription>> many;
@@ -79,7 +79,7 @@ TEST(EventHub, ListenersAreBounded) {
   EXPECT_NE(hub.subscribe("p", std::nullopt), nullptr);
 }
 
-TEST(EventHub, KnowsHowManyOneKeyHas) {
+TEST(EventHub, CountsTheSubscribersOfAKey) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   const auto first = hub.subscribe("p", std::nullopt, "ky1");

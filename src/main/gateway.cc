@@ -162,9 +162,9 @@ Result<> serve(const config::Settings& settings, GatewayArguments arguments) {
   signals.async_wait([&io](const boost::system::error_code& error, int) {
     if (!error) io.stop();
   });
-  log::info("the gateway serves");
+  log::info("gateway serving");
   io.run();
-  log::info("the gateway has stopped");
+  log::info("gateway stopped");
   return {};
 }
 

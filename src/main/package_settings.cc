@@ -22,7 +22,7 @@ std::string boot_id() {
   const ssize_t size = file ? ::read(file.get(), text, sizeof text) : 0;
   std::string id(text, size > 0 ? static_cast<std::size_t>(size) : 0);
   while (!id.empty() && id.back() == '\n') id.pop_back();
-  // Not known: then every server looks for itself.
+  // Unknown: every server then checks the layers itself.
   return id.empty() ? random_label(20) : id;
 }
 
@@ -31,8 +31,8 @@ std::string architecture() {
   return ::uname(&names) == 0 ? names.machine : "unknown";
 }
 
-// Sandboxes have the host's own interpreters. Asked each time: the host may be upgraded while we
-// run. Nothing of a guest's is looked at.
+// Sandboxes use the interpreters of the host. Read each time: the host may be upgraded while the
+// server runs. Nothing that a guest controls is read.
 std::string interpreter_mark(packages::PackageManager manager) {
   const char* path =
       manager == packages::PackageManager::kPip ? "/usr/bin/python3" : "/usr/bin/node";
@@ -67,7 +67,8 @@ PackageSettings read_package_settings(const config::Settings& settings) {
   auto indexes = config::read_package_indexes(settings, config::own_environment());
   if (!indexes) {
     options.unusable = indexes.error().message();
-    log::warn("packages cannot be asked for", {{"error", options.unusable}});
+    log::warn("packages are unavailable: the index settings are unusable",
+              {{"error", options.unusable}});
     return out;
   }
   options.pip_index = indexes->shown_pip();

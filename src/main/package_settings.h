@@ -1,5 +1,5 @@
-// What the server knows of packages before it gives up its rights: the indexes with their
-// passwords, which only root may read, and this boot of this host.
+// The package settings that the server reads before it drops privileges: the indexes with their
+// passwords, which only root may read, and the boot id of the host.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct PackageSettings {
   packages::PackageServiceOptions service;
 };
 
-// An index that cannot be used stops nothing but packages: whoever asks for one hears why.
+// An unusable index disables only packages: requests for them fail with the reason.
 PackageSettings read_package_settings(const config::Settings& settings);
 
 }  // namespace glovebox::server

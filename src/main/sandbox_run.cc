@@ -8,8 +8,8 @@
 #include "base/standard_streams.h"
 #include "cli/function_run.h"
 #include "engine/launcher_client.h"
-#include "launcher/run_launcher.h"
 #include "launcher/layers/runtime_files.h"
+#include "launcher/run_launcher.h"
 
 namespace {
 

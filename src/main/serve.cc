@@ -42,7 +42,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using config::Settings;
 
-// What is left of a second for answers that are written when the runs have been ended.
+// Time to write the responses after the runs have been ended.
 constexpr std::chrono::milliseconds kForAnswers{1'000};
 
 // What the supervisor passes besides the settings.
@@ -62,14 +62,14 @@ Result<int> parse_number(const char* option, const std::string& text, int least)
 }
 
 Result<FromSupervisor> parse_supervisor_options(const std::vector<std::string>& args) {
-  FromSupervisor said;
-  const options::TakeValue control_fd = [&said](const std::string& text) -> Result<> {
+  FromSupervisor from_supervisor;
+  const options::TakeValue control_fd = [&from_supervisor](const std::string& text) -> Result<> {
     TRY(const int fd, parse_number("--control-fd", text, 3));
-    said.channel.reset(fd);
+    from_supervisor.channel.reset(fd);
     return {};
   };
-  const options::TakeValue end_with = [&said](const std::string& text) -> Result<> {
-    TRY(said.end_with, parse_number("--end-with", text, 1));
+  const options::TakeValue end_with = [&from_supervisor](const std::string& text) -> Result<> {
+    TRY(from_supervisor.end_with, parse_number("--end-with", text, 1));
     return {};
   };
   const options::CommandLine command{
@@ -79,10 +79,10 @@ Result<FromSupervisor> parse_supervisor_options(const std::vector<std::string>& 
                   {{"--control-fd", "N", "socket of the supervisor", control_fd},
                    {"--end-with", "PID", "end with this process", end_with}}}}};
   TRY_OK(options::parse(command, args));
-  return said;
+  return from_supervisor;
 }
 
-// Guests rarely use what they may, so what may be promised together is what the machine has.
+// Guests rarely use their whole limits, so all limits together may reach the memory of the host.
 std::uint64_t memory_of_host() {
   struct sysinfo info {};
   if (::sysinfo(&info) != 0) return 8ull << 30;
@@ -153,7 +153,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.origins.listen_addresses = {listener.address};
   if (!settings.domain.empty()) options.origins.domains = {settings.domain};
   options.origins.origins = settings.origins;
-  // Every route carries its own admission; one without is refused.
+  // Every route has its own access rule; a route without one is refused.
   options.admit = [](http::Request&) {
     return http::Response::refuse(403, "policy", "this path has no access rule");
   };
@@ -168,7 +168,7 @@ mcp::Settings mcp_settings(const Settings& settings) {
   out.template_name = settings.mcp_template;
   out.ttl_s =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(ttl).count());
-  out.timeout = std::min(settings.mcp_timeout, ttl);  // else a sandbox could end under a call
+  out.timeout = std::min(settings.mcp_timeout, ttl);  // else a sandbox could end during a call
   out.idle = std::chrono::duration_cast<std::chrono::seconds>(settings.mcp_idle);
   out.conversations = settings.mcp_conversations;
   out.max_output = settings.mcp_max_output;
@@ -197,7 +197,7 @@ api::ApiSettings api_settings(const Settings& settings, const http::Listener& li
   return out;
 }
 
-// The first key, and one more if the file for it was left empty by a start that was cut short.
+// Creates the first admin key, or another one if an interrupted start left the key file empty.
 Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd file) {
   TRY(std::optional<std::string> secret, store.ensure_admin_key());
   if (!secret && file && is_empty_file(file)) {
@@ -211,15 +211,15 @@ Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd f
   }
   if (!secret) return {};
   if (!file) {
-    return fail(Errc::kNotFound,
-                "there is no admin key any more, and no admin.key to write a new one to; make an "
-                "empty one (mode 0600) in the data directory and start again");
+    return fail(
+        Errc::kNotFound,
+        "there is no admin key and no admin.key file to write a new one to; create an empty "
+        "admin.key (mode 0600) in the data directory and start again");
   }
   return write_admin_key(file, *secret);
 }
 
-// Finish what runs, refuse the new, within the limit.
-// What a stop has to end, in order.
+// What a stop ends, in this order.
 struct Running {
   asio::io_context& io;
   node::Node& node;
@@ -231,7 +231,7 @@ struct Running {
   SupervisorLink& link;
 };
 
-// Finishes what runs, refuses what is new, within the limit.
+// Refuses new requests and lets running ones finish within the time limit.
 asio::awaitable<void> stop_gracefully(Running running, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   log::info("stopping", {{"runs", std::to_string(running.node.figures().runs_active)}});
@@ -253,16 +253,16 @@ asio::awaitable<void> wait_for_stop(asio::signal_set& signals, Running running,
   co_await stop_gracefully(running, limit);
 }
 
-Result<> serve(const Settings& settings, FromSupervisor said) {
+Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
   TRY(Places places, open_places(settings, ids));
   PackageSettings package_settings = read_package_settings(settings);
   asio::io_context io{1};
   asio::signal_set signals(io, SIGTERM, SIGINT);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);  // for the launcher, which reads templates
+  std::signal(SIGHUP, SIG_IGN);  // meant for the launcher, which reloads templates
 
-  // The link remembers who started us.
+  // Before privileges are dropped: the link remembers the user who started the server.
   std::unique_ptr<node::Node> node;
   std::unique_ptr<packages::PackageLayerService> packages;
   SupervisorLink link(io, places.url,
@@ -276,9 +276,9 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
                        .is_there = [&] { return node->networks().gateway_up(); }});
 
   TRY_OK(confine::become_server_user(ids));
-  if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
+  if (from_supervisor.end_with != 0) TRY_OK(end_with_parent(from_supervisor.end_with));
   TRY_OK(confine::install_server_filter());
-  // From here on nothing of root is left, and the filter stands.
+  // From here on the process has no privileges, and the filter is installed.
 
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
@@ -296,8 +296,8 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
                                     std::move(package_settings.building));
   const packages::PackageServiceDependencies package_dependencies{
       io, *node, node->sessions(), node->dynamic_templates(), node->layers(), *pipeline, events};
-  // Templates and snapshots that were made with packages keep their layer, also when they have not
-  // been used since the last start.
+  // Templates and snapshots with packages pin their layer, even if they were not used since the
+  // last start.
   package_settings.service.pinned_by = [&templates, &snapshots](const std::string& layer) {
     if (const auto* made = templates.of_layer(layer)) return "template " + made->name;
     if (const auto* made = snapshots.of_layer(layer)) return "snapshot " + made->id.str();
@@ -310,8 +310,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   sessions::SessionOptions options = session_options(settings);
   options.ceiling = ceiling;
   const sessions::SessionServicesDependencies session_dependencies{
-      io,    node->sessions(), *node,     node->networks(), *store,
-      usage, events,           templates, snapshots};
+      io, node->sessions(), *node, node->networks(), *store, usage, events, templates, snapshots};
   sessions::SessionServices sessions(session_dependencies, std::move(options));
   api::publish_network_events(node->networks(), events, sessions.registry);
   TRY_OK(sessions.start());
@@ -321,17 +320,16 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   api_options.ceiling = ceiling;
   api_options.workspace.reach = net::all_allowed(ceiling);
   const api::ServerApi::Dependencies api_dependencies{
-      io,     *node,     node->sessions(), *store,    usage,
-      events, templates, snapshots,        *packages, sessions,
-      sessions.registry};
+      io,        *node,     node->sessions(), *store,           usage, events, templates,
+      snapshots, *packages, sessions,         sessions.registry};
   api::ServerApi api(api_dependencies, std::move(api_options));
   http::Server server(io, api.make_router(), http_options(settings, places.listener, api));
   api.http_figures = [&server] { return server.figures(); };
   TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
-  // A private server has one supervisor all its life.
-  if (said.end_with != 0) places.control_socket.reset();
-  link.start(std::move(said.channel), std::move(places.control_socket));
-  asio::co_spawn(io, api.watcher.watch(), asio::detached);
+  // A private server has only one supervisor.
+  if (from_supervisor.end_with != 0) places.control_socket.reset();
+  link.start(std::move(from_supervisor.channel), std::move(places.control_socket));
+  api.start();
   const Running running{io, *node, sessions, *packages, events, api, server, link};
   asio::co_spawn(io, wait_for_stop(signals, running, settings.stop_timeout), asio::detached);
   link.say_ready();
@@ -351,9 +349,9 @@ int serve_command(const std::vector<std::string>& args) {
   };
   auto loaded = config::load(args, config::Surroundings::here());
   if (!loaded) return complain(loaded.error());
-  auto said = parse_supervisor_options(loaded->rest);
-  if (!said) return complain(said.error());
-  if (auto served = serve(loaded->settings, std::move(*said)); !served) {
+  auto from_supervisor = parse_supervisor_options(loaded->rest);
+  if (!from_supervisor) return complain(from_supervisor.error());
+  if (auto served = serve(loaded->settings, std::move(*from_supervisor)); !served) {
     return complain(served.error());
   }
   return 0;

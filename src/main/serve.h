@@ -1,5 +1,5 @@
-// `glovebox-server serve`: the process that parses HTTP. Started by the supervisor as root (or as
-// the one user), unprivileged and filtered before it reads a byte of a client's.
+// `glovebox-server serve`: the process that parses HTTP. The supervisor starts it as root (or as
+// the single user); it drops privileges and installs its filter before it reads any client data.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/standard_streams.h"
 #include "api/routes.h"
+#include "base/standard_streams.h"
 #include "main/serve.h"
 
 namespace {

@@ -14,7 +14,7 @@
 namespace glovebox::server {
 namespace {
 
-// The directory is root's (or the one user's) own, so a link in it was made by them.
+// The directory belongs to root (or the single user), so only they can have made a link in it.
 Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode) {
   UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return fail(Error::from_errno("open").context(path));
@@ -34,7 +34,7 @@ Result<std::string> make_store_dir(const std::string& data_dir, const confine::S
   return path;
 }
 
-// Files that an earlier server.user left here would not open for another one.
+// Files of an earlier server.user could not be opened by the current one.
 Result<> take_over_files(const std::string& store_dir, const confine::ServerIds& ids) {
   if (::geteuid() != 0) return {};
   TRY(const UniqueFd dir, open_file(store_dir, O_RDONLY | O_DIRECTORY, 0));
@@ -57,7 +57,7 @@ Result<UniqueFd> lock_store(const std::string& store_dir) {
   return lock;
 }
 
-// Made when the store is; one that somebody removed afterwards stays away.
+// Created with the store; if the administrator removed it later, it is not created again.
 Result<UniqueFd> open_admin_key(const std::string& data_dir, const std::string& store_dir) {
   const std::string path = data_dir + "/admin.key";
   struct stat status {};
@@ -78,7 +78,7 @@ Result<UniqueFd> listen_for_supervisors(const std::string& data_dir) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail(Error::from_errno("socket"));
-  // We hold the store's lock: whoever listened here is gone.
+  // This server holds the store's lock, so the previous listener is gone.
   ::unlink(path.c_str());
   const mode_t mask = ::umask(0177);
   const int bound =
@@ -89,7 +89,7 @@ Result<UniqueFd> listen_for_supervisors(const std::string& data_dir) {
   return socket;
 }
 
-// Where a client on this machine reaches us.
+// The URL for clients on this host.
 std::string url_of(const http::Listener& listener, bool tls) {
   std::string address = listener.address;
   if (listener.host == "0.0.0.0") address = "127.0.0.1:" + std::to_string(listener.port);

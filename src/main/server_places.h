@@ -1,5 +1,5 @@
-// What the server opens while it still may: its socket, its certificates, its corner of the data
-// directory. Afterwards it becomes nobody and touches files only below `store`.
+// What the server opens before it drops privileges: its socket, its certificates, its part of the
+// data directory. Afterwards it uses files only below `store`.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ struct Places {
   http::Listener listener;
   std::shared_ptr<const http::TlsContext> tls;  // or null
   std::string store_dir;
-  UniqueFd store_lock;      // held for life: one server per store
+  UniqueFd store_lock;      // held until exit: one server per store
   UniqueFd admin_key;       // <data-dir>/admin.key, if the first key is to be written there
-  UniqueFd control_socket;  // <data-dir>/server.sock, listening: a new supervisor comes here
+  UniqueFd control_socket;  // <data-dir>/server.sock, listening for a new supervisor
   std::string url;
 };
 

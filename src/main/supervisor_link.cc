@@ -20,7 +20,7 @@ namespace {
 using Descriptor = asio::posix::stream_descriptor;
 
 constexpr std::size_t kMaxMessage = 256;
-// Longer than a launcher or a gateway takes to be restarted: only then do we ask for one.
+// Longer than a restart of the launcher or gateway takes; after that the server requests one.
 constexpr std::chrono::seconds kWithout{3};
 
 bool is_ours(int socket, uid_t owner) {
@@ -37,7 +37,7 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
 
   asio::io_context& io;
   std::string url;
-  uid_t owner = ::getuid();  // who started us; afterwards we are somebody else
+  uid_t owner = ::getuid();  // the user who started the server; its uid changes later
   Part launcher;
   Part gateway;
   std::shared_ptr<Descriptor> channel;
@@ -46,20 +46,20 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
   bool is_ready = false;
   bool is_stopped = false;
 
-  void say(const std::string& message) {
+  void send(const std::string& message) {
     if (!channel || !channel->is_open()) return;
     const auto bytes = std::as_bytes(std::span(message.data(), message.size()));
     if (auto sent = send_message(channel->native_handle(), bytes); !sent) {
-      log::warn("cannot tell the supervisor", {{"error", sent.error().message()}});
+      log::warn("cannot send to the supervisor", {{"error", sent.error().message()}});
     }
   }
-  void say_ready_if_so() {
-    if (is_ready) say("R{\"url\":\"" + url + "\"}");
+  void send_ready_if_so() {
+    if (is_ready) send("R{\"url\":\"" + url + "\"}");
   }
   void use(UniqueFd socket);
   asio::awaitable<void> listen_to(std::shared_ptr<Descriptor> from);
   asio::awaitable<void> accept();
-  asio::awaitable<void> ask_for_what_is_missing();
+  asio::awaitable<void> request_missing_parts();
 };
 
 void SupervisorLink::State::use(UniqueFd socket) {
@@ -67,7 +67,7 @@ void SupervisorLink::State::use(UniqueFd socket) {
   if (channel) channel->close();
   channel = std::make_shared<Descriptor>(io, socket.release());
   asio::co_spawn(io, listen_to(channel), asio::detached);
-  say_ready_if_so();
+  send_ready_if_so();
 }
 
 asio::awaitable<void> SupervisorLink::State::listen_to(std::shared_ptr<Descriptor> from) {
@@ -84,7 +84,7 @@ asio::awaitable<void> SupervisorLink::State::listen_to(std::shared_ptr<Descripto
     } else if (is_part && message->bytes[0] == std::byte{'G'}) {
       gateway.arrives(std::move(message->fds[0]));
     } else {
-      log::warn("the supervisor said something unknown");
+      log::warn("unknown message from the supervisor");
     }
   }
   log::info("the supervisor is gone; waiting for another");
@@ -100,25 +100,25 @@ asio::awaitable<void> SupervisorLink::State::accept() {
         ::accept4(listening->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) continue;
     if (!is_ours(socket.get(), owner)) {
-      log::warn("somebody else wanted to be our supervisor");
+      log::warn("refused a supervisor of another user");
       continue;
     }
     use(std::move(socket));
   }
 }
 
-asio::awaitable<void> SupervisorLink::State::ask_for_what_is_missing() {
+asio::awaitable<void> SupervisorLink::State::request_missing_parts() {
   const auto self = shared_from_this();
   timer = std::make_shared<asio::steady_timer>(io);
   using Clock = std::chrono::steady_clock;
   Clock::time_point launcher_seen = Clock::now();
   Clock::time_point gateway_seen = launcher_seen;
-  const auto ask = [this](const Part& part, Clock::time_point& seen, const char* words) {
+  const auto ask = [this](const Part& part, Clock::time_point& seen, const char* message) {
     const Clock::time_point now = Clock::now();
     if (part.is_there()) seen = now;
     if (now - seen < kWithout) return;
     seen = now;
-    say(words);
+    send(message);
   };
   while (!is_stopped) {
     timer->expires_after(std::chrono::milliseconds(500));
@@ -143,12 +143,12 @@ void SupervisorLink::start(UniqueFd channel, UniqueFd listening) {
     state_->listening = std::make_shared<Descriptor>(state_->io, listening.release());
     asio::co_spawn(state_->io, state_->accept(), asio::detached);
   }
-  asio::co_spawn(state_->io, state_->ask_for_what_is_missing(), asio::detached);
+  asio::co_spawn(state_->io, state_->request_missing_parts(), asio::detached);
 }
 
 void SupervisorLink::say_ready() {
   state_->is_ready = true;
-  state_->say_ready_if_so();
+  state_->send_ready_if_so();
 }
 
 void SupervisorLink::stop() {

@@ -1,6 +1,6 @@
-// The server's side of its supervisor: launchers and egress gateways come from there, and it is
-// told that we are ready. The supervisor may die and another one take its place through
-// <data-dir>/server.sock; the server goes on meanwhile.
+// The server's connection to its supervisor, which sends launchers and egress gateways and waits
+// for the ready message. If the supervisor dies, another one may connect through
+// <data-dir>/server.sock; the server keeps running meanwhile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,8 +14,9 @@ namespace glovebox::server {
 
 class SupervisorLink {
  public:
-  // A part of ours that the supervisor runs: `arrives` gets its connected socket, `is_there` says
-  // whether there is one. Both are called on `io`'s thread, which outlives this.
+  // A process that the supervisor runs for the server: `arrives` gets its connected socket,
+  // `is_there` returns whether one is connected. Both are called on `io`'s thread, and `io`
+  // outlives this.
   struct Part {
     std::function<void(UniqueFd)> arrives;
     std::function<bool()> is_there;
@@ -23,9 +24,9 @@ class SupervisorLink {
   SupervisorLink(boost::asio::io_context& io, std::string url, Part launcher, Part gateway);
   ~SupervisorLink();
 
-  // A channel that is there from the start, if any, and the socket where others come.
+  // `channel`: the first supervisor, if any; `listening`: the socket for later ones.
   void start(UniqueFd channel, UniqueFd listening);
-  // "R": from now on, and to every supervisor that comes.
+  // Sends "R" to the current supervisor and to every later one.
   void say_ready();
   void stop();
 

@@ -1,5 +1,5 @@
-// Packages that a caller wants in a sandbox, as the caller specified them. What they resolve to, and the
-// layer that is made of it, is in packages/.
+// Packages that a caller wants in a sandbox, as the caller specified them. What they resolve to,
+// and the layer that is made of it, is in packages/.
 #pragma once
 
 #include <string>

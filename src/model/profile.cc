@@ -10,7 +10,7 @@ namespace {
 
 // The few characters that JSON does not take as they are. Everything else stays: text that came
 // from JSON is UTF-8.
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -35,7 +35,8 @@ std::string mounts_text(std::vector<ProfileMount> mounts) {
   for (const ProfileMount& mount : mounts) {
     if (text.size() > 1) text += ',';
     text += mount.mode == MountMode::kReadWrite ? "{\"mode\":\"rw\"" : "{\"mode\":\"ro\"";
-    text += ",\"name\":" + quoted(mount.name) + ",\"path\":" + quoted(mount.guest.str()) + "}";
+    text += ",\"name\":" + json_quoted(mount.name) + ",\"path\":" + json_quoted(mount.guest.str()) +
+            "}";
   }
   return text + "]";
 }
@@ -44,46 +45,46 @@ std::string list_text(const std::vector<std::string>& list) {
   std::string text = "[";
   for (const std::string& one : list) {
     if (text.size() > 1) text += ',';
-    text += quoted(one);
+    text += json_quoted(one);
   }
   return text + "]";
 }
 
-// Empty when there are none: a profile that says nothing of packages keeps its old name.
+// Empty if there are none: a profile without packages keeps its old name.
 std::string dependencies_text(const Dependencies& wanted) {
   if (wanted.empty()) return "";
   std::string text;
   const auto add = [&text](const char* name, const std::string& value) {
     text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
   };
-  if (!wanted.lock.empty()) add("lock", quoted(wanted.lock));
+  if (!wanted.lock.empty()) add("lock", json_quoted(wanted.lock));
   if (!wanted.packages.empty()) add("packages", list_text(wanted.packages));
   if (!wanted.preload.empty()) add("preload", list_text(wanted.preload));
-  if (!wanted.requirements.empty()) add("requirements", quoted(wanted.requirements));
+  if (!wanted.requirements.empty()) add("requirements", json_quoted(wanted.requirements));
   return ",\"dependencies\":" + text + "}";
 }
 
 }  // namespace
 
-Profile fill_in(const ProfileRequest& wishes, const Limits& defaults) {
+Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
   Profile profile;
   profile.limits = defaults;
   profile.limits.asked_for = 0;
-  const auto wished = [&](const auto& wish, auto& limit, LimitKind kind) {
-    if (!wish) return;
-    limit = *wish;
+  const auto apply_limit = [&](const auto& value, auto& limit, LimitKind kind) {
+    if (!value) return;
+    limit = *value;
     profile.limits.mark_asked_for(kind);
   };
-  wished(wishes.wall, profile.limits.wall, LimitKind::kWall);
-  wished(wishes.cpu_time, profile.limits.cpu_time, LimitKind::kCpuTime);
-  wished(wishes.memory_bytes, profile.limits.memory_bytes, LimitKind::kMemory);
-  wished(wishes.disk_bytes, profile.limits.disk_bytes, LimitKind::kDisk);
-  wished(wishes.pids, profile.limits.pids, LimitKind::kPids);
-  wished(wishes.cpu_thousandths, profile.limits.cpu_thousandths, LimitKind::kCpus);
-  profile.output_bytes = wishes.output_bytes.value_or(kDefaultOutputBytes);
-  profile.mounts = wishes.mounts;
-  if (wishes.net) profile.net = *wishes.net;
-  profile.dependencies = wishes.dependencies;
+  apply_limit(requested.wall, profile.limits.wall, LimitKind::kWall);
+  apply_limit(requested.cpu_time, profile.limits.cpu_time, LimitKind::kCpuTime);
+  apply_limit(requested.memory_bytes, profile.limits.memory_bytes, LimitKind::kMemory);
+  apply_limit(requested.disk_bytes, profile.limits.disk_bytes, LimitKind::kDisk);
+  apply_limit(requested.pids, profile.limits.pids, LimitKind::kPids);
+  apply_limit(requested.cpu_thousandths, profile.limits.cpu_thousandths, LimitKind::kCpus);
+  profile.output_bytes = requested.output_bytes.value_or(kDefaultOutputBytes);
+  profile.mounts = requested.mounts;
+  if (requested.net) profile.net = *requested.net;
+  profile.dependencies = requested.dependencies;
   return profile;
 }
 

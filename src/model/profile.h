@@ -35,7 +35,7 @@ struct Profile {
   Dependencies dependencies{};
 };
 
-// What a request says of a profile; the rest is the template's.
+// The profile fields that a request sets; the rest comes from the template.
 struct ProfileRequest {
   std::optional<std::chrono::milliseconds> wall;
   std::optional<std::chrono::milliseconds> cpu_time;
@@ -50,9 +50,9 @@ struct ProfileRequest {
   bool operator==(const ProfileRequest&) const = default;
 };
 
-// The limits that were wished for are marked as asked for: a host that cannot enforce one of
+// Requested limits are marked as asked for: a host that cannot enforce one of
 // those refuses, while a default falls back and is listed as missing.
-Profile fill_in(const ProfileRequest& wishes, const Limits& defaults);
+Profile fill_in(const ProfileRequest& requested, const Limits& defaults);
 
 // JSON with sorted keys, no spaces, whole numbers only (milliseconds, bytes, thousandths of a
 // CPU), mounts in the order of their paths. Who asked for a limit is no part of it.

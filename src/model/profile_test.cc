@@ -19,64 +19,64 @@ TEST(Profile, TheTextIsCompleteAndSorted) {
 }
 
 TEST(Profile, ADefaultSaidAloudIsTheSameProfile) {
-  ProfileRequest wishes;
-  wishes.memory_bytes = 512ull << 20;
-  wishes.wall = std::chrono::seconds(30);
-  wishes.output_bytes = kDefaultOutputBytes;
-  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+  ProfileRequest requested;
+  requested.memory_bytes = 512ull << 20;
+  requested.wall = std::chrono::seconds(30);
+  requested.output_bytes = kDefaultOutputBytes;
+  EXPECT_EQ(canonical_text(fill_in(requested, Limits{})),
             canonical_text(fill_in(ProfileRequest{}, Limits{})));
 }
 
 TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
   Limits defaults;
   defaults.mark_asked_for(LimitKind::kDisk);
-  ProfileRequest wishes;
-  wishes.memory_bytes = 64u << 20;
-  const Profile profile = fill_in(wishes, defaults);
+  ProfileRequest requested;
+  requested.memory_bytes = 64u << 20;
+  const Profile profile = fill_in(requested, defaults);
   EXPECT_TRUE(profile.limits.was_asked_for(LimitKind::kMemory));
   EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kDisk));
   EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kWall));
 }
 
 TEST(Profile, TheNetworkIsPartOfIt) {
-  ProfileRequest wishes;
-  wishes.net =
+  ProfileRequest requested;
+  requested.net =
       net::NetPolicy{.base = net::NetBase::kNone, .allow = {*net::NetRule::parse("PyPI.org:443")}};
-  EXPECT_EQ(fill_in(wishes, Limits{}).net, *wishes.net);
+  EXPECT_EQ(fill_in(requested, Limits{}).net, *requested.net);
   EXPECT_THAT(
-      canonical_text(fill_in(wishes, Limits{})),
+      canonical_text(fill_in(requested, Limits{})),
       ::testing::HasSubstr(R"("mounts":[],"net":{"allow":["pypi.org:443"]},"output_bytes")"));
-  // Nothing allowed, however it is said, is the profile that says nothing of it.
-  wishes.net =
+  // Every spelling of "nothing allowed" equals a profile without net.
+  requested.net =
       net::NetPolicy{.base = net::NetBase::kNone, .deny = {*net::NetRule::parse("evil.example")}};
-  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+  EXPECT_EQ(canonical_text(fill_in(requested, Limits{})),
             canonical_text(fill_in(ProfileRequest{}, Limits{})));
 }
 
 TEST(Profile, PackagesArePartOfItOnlyWhenThereAreSome) {
-  ProfileRequest wishes;
-  wishes.dependencies.preload = {"pandas"};  // of nothing
-  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+  ProfileRequest requested;
+  requested.dependencies.preload = {"pandas"};  // of nothing
+  EXPECT_EQ(canonical_text(fill_in(requested, Limits{})),
             canonical_text(fill_in(ProfileRequest{}, Limits{})));
-  wishes.dependencies.packages = {"numpy", "pandas>=2"};
-  EXPECT_EQ(fill_in(wishes, Limits{}).dependencies, wishes.dependencies);
-  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+  requested.dependencies.packages = {"numpy", "pandas>=2"};
+  EXPECT_EQ(fill_in(requested, Limits{}).dependencies, requested.dependencies);
+  EXPECT_THAT(canonical_text(fill_in(requested, Limits{})),
               ::testing::HasSubstr(R"("cpu_thousandths":1000,"dependencies":{"packages":["numpy",)"
                                    R"("pandas>=2"],"preload":["pandas"]},"disk_bytes")"));
-  wishes.dependencies = {};
-  wishes.dependencies.requirements = "a==1\nb";
-  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+  requested.dependencies = {};
+  requested.dependencies.requirements = "a==1\nb";
+  EXPECT_THAT(canonical_text(fill_in(requested, Limits{})),
               ::testing::HasSubstr(R"("dependencies":{"requirements":"a==1\u000ab"},)"));
-  wishes.dependencies = {};
-  wishes.dependencies.lock = "{}";
-  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+  requested.dependencies = {};
+  requested.dependencies.lock = "{}";
+  EXPECT_THAT(canonical_text(fill_in(requested, Limits{})),
               ::testing::HasSubstr(R"("dependencies":{"lock":"{}"},)"));
 }
 
 TEST(Profile, QuotesWhatJsonCannotHold) {
-  ProfileRequest wishes;
-  wishes.mounts.push_back({"data", path("/a\"b\\c\n"), MountMode::kReadWrite});
-  EXPECT_NE(canonical_text(fill_in(wishes, Limits{}))
+  ProfileRequest requested;
+  requested.mounts.push_back({"data", path("/a\"b\\c\n"), MountMode::kReadWrite});
+  EXPECT_NE(canonical_text(fill_in(requested, Limits{}))
                 .find(R"({"mode":"rw","name":"data","path":"/a\"b\\c\u000a"})"),
             std::string::npos);
 }
@@ -86,29 +86,30 @@ ProfileRequest random_wishes(std::mt19937& random) {
     return std::uniform_int_distribution<std::uint32_t>(low, high)(random);
   };
   const auto maybe = [&] { return number(0, 1) == 1; };
-  ProfileRequest wishes;
-  if (maybe()) wishes.wall = std::chrono::milliseconds(number(1, 100'000));
-  if (maybe()) wishes.cpu_time = std::chrono::milliseconds(number(0, 100'000));
-  if (maybe()) wishes.memory_bytes = std::uint64_t{number(8, 4096)} << 20;
-  if (maybe()) wishes.disk_bytes = std::uint64_t{number(1, 4096)} << 20;
-  if (maybe()) wishes.output_bytes = std::uint64_t{number(1, 4096)} << 10;
-  if (maybe()) wishes.pids = number(1, 1000);
-  if (maybe()) wishes.cpu_thousandths = number(10, 4000);
+  ProfileRequest requested;
+  if (maybe()) requested.wall = std::chrono::milliseconds(number(1, 100'000));
+  if (maybe()) requested.cpu_time = std::chrono::milliseconds(number(0, 100'000));
+  if (maybe()) requested.memory_bytes = std::uint64_t{number(8, 4096)} << 20;
+  if (maybe()) requested.disk_bytes = std::uint64_t{number(1, 4096)} << 20;
+  if (maybe()) requested.output_bytes = std::uint64_t{number(1, 4096)} << 10;
+  if (maybe()) requested.pids = number(1, 1000);
+  if (maybe()) requested.cpu_thousandths = number(10, 4000);
   for (std::uint32_t i = number(0, 3); i > 0; --i) {
-    wishes.mounts.push_back({"m" + std::to_string(number(0, 9)), path("/mnt/" + std::to_string(i)),
-                             maybe() ? MountMode::kReadOnly : MountMode::kReadWrite});
+    requested.mounts.push_back({"m" + std::to_string(number(0, 9)),
+                                path("/mnt/" + std::to_string(i)),
+                                maybe() ? MountMode::kReadOnly : MountMode::kReadWrite});
   }
-  return wishes;
+  return requested;
 }
 
-// Another way to say the same: defaults aloud, mounts in another order.
-ProfileRequest respelled(ProfileRequest wishes, const Limits& defaults, std::mt19937& random) {
-  if (!wishes.wall) wishes.wall = defaults.wall;
-  if (!wishes.pids) wishes.pids = defaults.pids;
-  if (!wishes.memory_bytes) wishes.memory_bytes = defaults.memory_bytes;
-  if (!wishes.output_bytes) wishes.output_bytes = kDefaultOutputBytes;
-  std::shuffle(wishes.mounts.begin(), wishes.mounts.end(), random);
-  return wishes;
+// An equal request: defaults given explicitly, mounts in another order.
+ProfileRequest respelled(ProfileRequest requested, const Limits& defaults, std::mt19937& random) {
+  if (!requested.wall) requested.wall = defaults.wall;
+  if (!requested.pids) requested.pids = defaults.pids;
+  if (!requested.memory_bytes) requested.memory_bytes = defaults.memory_bytes;
+  if (!requested.output_bytes) requested.output_bytes = kDefaultOutputBytes;
+  std::shuffle(requested.mounts.begin(), requested.mounts.end(), random);
+  return requested;
 }
 
 bool same_profile(const Profile& a, const Profile& b) {
@@ -127,10 +128,10 @@ TEST(Profile, OneTextExactlyForOneProfile) {
   const Limits defaults;
   Profile before = fill_in(random_wishes(random), defaults);
   for (int round = 0; round < 2000; ++round) {
-    const ProfileRequest wishes = random_wishes(random);
-    const Profile profile = fill_in(wishes, defaults);
+    const ProfileRequest requested = random_wishes(random);
+    const Profile profile = fill_in(requested, defaults);
     EXPECT_EQ(canonical_text(profile),
-              canonical_text(fill_in(respelled(wishes, defaults, random), defaults)));
+              canonical_text(fill_in(respelled(requested, defaults, random), defaults)));
     EXPECT_EQ(canonical_text(profile) == canonical_text(before), same_profile(profile, before));
     before = profile;
   }

@@ -1,6 +1,6 @@
-// An IP address in one form, and ranges of them. Every address, from a guest, a resolver, a policy or
-// the kernel, is parsed into one of these, which is then compared and dialled: an IPv4 address in IPv6
-// notation (::ffff:10.0.0.1) is that IPv4 address.
+// An IP address in one form, and ranges of them. Every address, from a guest, a resolver, a policy
+// or the kernel, is parsed into one of these, which is then compared and dialled: an IPv4 address
+// in IPv6 notation (::ffff:10.0.0.1) is that IPv4 address.
 #pragma once
 
 #include <sys/socket.h>

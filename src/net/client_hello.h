@@ -17,8 +17,8 @@ namespace glovebox::net {
 inline constexpr std::size_t kMaxClientHello = 16 * 1024;  // all records together, headers too
 
 struct HelloIncomplete {  // so far it may become one
-  // Bytes in all, those received so far among them, below which it need not be parsed again: a whole
-  // hello has at least so many. At most kMaxClientHello.
+  // Bytes in all, those received so far among them, below which it need not be parsed again: a
+  // whole hello has at least so many. At most kMaxClientHello.
   std::size_t needs = 1;
 };
 struct HelloRefused {

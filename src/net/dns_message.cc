@@ -172,7 +172,7 @@ std::optional<Header> read_header(Bytes bytes) {
   return header;
 }
 
-// An answer that only says no. `question`: as it came, or nothing if it could not be read.
+// A negative answer. `question`: as received, or nothing if it could not be parsed.
 DnsRejected reject(const Header& header, DnsCode code, Bytes question, std::string why) {
   Writer out;
   const unsigned kept = header.flags & (kOpcode | kRecursionDesired);
@@ -436,7 +436,7 @@ Result<DnsAnswer> read_answer(Bytes bytes, std::uint16_t id, const HostName& nam
                    .truncated = (header->flags & kTruncated) != 0,
                    .addresses = {},
                    .aliases = {}};
-  // Of a cut answer nothing is believed, and one that says no has nothing to say besides.
+  // A truncated answer is not trusted, and a negative one has no records.
   if (answer.truncated || answer.code != DnsCode::kNoError) return answer;
   TRY(const std::vector<Record> records, read_records(bytes, reader, header->counts[1], type));
   TRY_OK(follow(bytes, records, name, type, answer));

@@ -52,8 +52,8 @@ TEST(HostName, RefusesWhatIsNoName) {
 }
 
 TEST(HostName, RefusesNonAsciiAndSuggestsXn) {
-  // The last three are taken for "pypi.org" by programs that fold or normalise: Kelvin-like letters, a
-  // full-width dot, a soft hyphen.
+  // The last three are taken for "pypi.org" by programs that fold or normalise: Kelvin-like
+  // letters, a full-width dot, a soft hyphen.
   for (const char* text :
        {"bücher.example", "pypı.org", "pypi。org", "py\xc2\xadpi.org", "\xff.a"}) {
     const auto parsed = HostName::parse(text);

@@ -104,7 +104,7 @@ Judged judge_before_hello(const NetPolicy& policy, const Subject& subject) {
   return denied_by_default();
 }
 
-// The policy's rule is told, unless it is the ceiling that is stricter.
+// Reports the policy's rule, unless the ceiling is stricter.
 Judged stricter(Judged policy, Judged ceiling) {
   if (ceiling.opinion >= policy.opinion) return policy;
   ceiling.rule.insert(0, "ceiling: ");

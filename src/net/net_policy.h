@@ -23,7 +23,7 @@ namespace glovebox::net {
 inline constexpr std::size_t kMaxRules = 256;  // in each list
 inline constexpr std::uint16_t kHttpsPort = 443;
 
-// Where the lists say nothing.
+// What applies where no list matches.
 enum class NetBase : std::uint8_t {
   kNone = 0,
   kHttpsOnly = 1,  // port 443, with a ClientHello whose name is known

@@ -171,10 +171,10 @@ TEST(Decide, AnOpenedRangeCountsAsPublic) {
 TEST(Decide, WhereAnyAddressWillDoARulesNameMayBePrivate) {
   NetRules rules = under(policy(NetBase::kNone, {"mirror.corp:8080", "10.0.0.7/32:3141"}),
                          policy(NetBase::kNone, {"mirror.corp:8080", "10.0.0.7/32:3141"}));
-  const Texts somebodys = {"10.1.2.3",    "192.168.0.5",     "100.64.0.1", "203.0.113.80",
-                           "172.16.0.1",  "198.18.0.1",      "240.0.0.1",  "fd12::1",
-                           "2001:db8::1", "64:ff9b::a01:203"};
-  for (const auto address : somebodys) {
+  const Texts private_addresses = {"10.1.2.3",    "192.168.0.5",     "100.64.0.1", "203.0.113.80",
+                                   "172.16.0.1",  "198.18.0.1",      "240.0.0.1",  "fd12::1",
+                                   "2001:db8::1", "64:ff9b::a01:203"};
+  for (const auto address : private_addresses) {
     EXPECT_TRUE(at_connect(rules, address, 8080, {"mirror.corp"}).starts_with("DENY reserved: "))
         << address;  // the control: it is the flag that lets it through
     EXPECT_FALSE(may_be_at(rules, ip(address)).allowed) << address;
@@ -182,7 +182,7 @@ TEST(Decide, WhereAnyAddressWillDoARulesNameMayBePrivate) {
   EXPECT_EQ(at_connect(rules, "10.0.0.7", 3141), "DENY reserved: private");
 
   rules.ceiling.any_address = true;
-  for (const auto address : somebodys) {
+  for (const auto address : private_addresses) {
     EXPECT_EQ(at_connect(rules, address, 8080, {"mirror.corp"}), "ALLOW allow mirror.corp:8080")
         << address;
     EXPECT_EQ(may_be_at(rules, ip(address)), (Verdict{true, "any address"})) << address;

@@ -13,11 +13,11 @@ constexpr std::chrono::seconds kListWithin{30};
 
 LayerIndex::Known known_of(LayerRecord record) {
   LayerIndex::Known known;
-  if (auto note = parse_note(record.note)) {
-    known.note = std::move(*note);
+  if (auto manifest = parse_manifest(record.note)) {
+    known.manifest = std::move(*manifest);
   } else {
-    log::debug("a layer's note cannot be read",
-               {{"layer", record.id}, {"error", note.error().message()}});
+    log::debug("cannot parse the manifest of a layer",
+               {{"layer", record.id}, {"error", manifest.error().message()}});
   }
   known.record = std::move(record);
   return known;
@@ -31,7 +31,8 @@ Task<> LayerIndex::load() {
     while (!other->done && std::chrono::steady_clock::now() < deadline) {
       co_await other->notifier.wait(deadline);
     }
-    if (!other->done) co_return fail(Errc::kUnavailable, "the launcher does not list its layers");
+    if (!other->done)
+      co_return fail(Errc::kUnavailable, "the launcher did not list its layers in time");
     co_return *other->done;
   }
   const auto loading = std::make_shared<Loading>(io_);
@@ -57,7 +58,7 @@ Task<> LayerIndex::load() {
 
 Task<> LayerIndex::load_if_due() {
   const std::int64_t now = options_.now_ms();
-  // A clock that was set back is no reason to wait for it.
+  // If the clock was set back, load again.
   const bool is_new =
       loaded_ms_ && now >= *loaded_ms_ && now - *loaded_ms_ < options_.refresh_every.count();
   if (is_new) co_return Result<>();
@@ -70,7 +71,7 @@ const LayerIndex::Known* LayerIndex::find(const std::string& id) const {
 }
 
 void LayerIndex::erase(const std::string& id) {
-  const std::string gone = id;  // it may be in what goes
+  const std::string gone = id;  // `id` may refer into the erased entry
   all_.erase(gone);
   is_indexed_ = false;
 }
@@ -79,7 +80,7 @@ void LayerIndex::index() const {
   resolved_.clear();
   for (const auto& [id, known] : all_) {
     if (!known.usable()) continue;
-    for (const LayerManifest::Asked& asked : known.note->asked) {
+    for (const LayerManifest::Asked& asked : known.manifest->asked) {
       Resolved& best = resolved_[asked.spec];
       if (best.layer.empty() || best.at_ms < asked.at_ms) best = {id, asked.at_ms};
     }
@@ -93,7 +94,7 @@ std::optional<LayerIndex::Remembered> LayerIndex::recall(const std::string& spec
   if (at == resolved_.end()) return std::nullopt;
   const std::int64_t now = options_.now_ms();
   const std::int64_t when = at->second.at_ms;
-  // From the future: of a clock that was wrong, then or now.
+  // A time in the future comes from a wrong clock, then or now.
   const bool fresh = when <= now && now - when < options_.resolve_ttl.count();
   return Remembered{at->second.layer, when, fresh};
 }
@@ -104,17 +105,17 @@ void LayerIndex::add(LayerRecord record) {
   is_indexed_ = false;
 }
 
-Task<> LayerIndex::write_note(std::string id, LayerManifest note) {
-  std::string text = note_text(note);
-  const auto put = [this, &id, &note, &text] {
+Task<> LayerIndex::write_manifest(std::string id, LayerManifest manifest) {
+  std::string text = manifest_json(manifest);
+  const auto put = [this, &id, &manifest, &text] {
     const auto at = all_.find(id);
     if (at == all_.end()) return;
-    at->second.note = note;
+    at->second.manifest = manifest;
     at->second.record.note = text;
     is_indexed_ = false;
   };
-  // At once, so that nobody writes the same again meanwhile; and then again, because a list that
-  // was asked for before may have come in between.
+  // First here, so that a concurrent call does not write the same again; and once more afterwards,
+  // because a list that was requested earlier may have arrived meanwhile.
   put();
   Result<> written = co_await service_.note_layer(id, text);
   if (written) put();
@@ -150,7 +151,7 @@ std::vector<std::string> LayerIndex::oldest_first(const std::string& but) const 
     if (id != but) others.push_back(&known);
   }
   const auto rank = [](const Known& one) {
-    const bool is_corrupt = one.note && one.note->corrupt;
+    const bool is_corrupt = one.manifest && one.manifest->corrupt;
     return std::pair(is_corrupt ? 0 : 1, std::max(one.record.used_ms, one.record.made_ms));
   };
   std::stable_sort(others.begin(), others.end(),

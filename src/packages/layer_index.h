@@ -1,6 +1,6 @@
-// Which layers there are and what is known of them: the launcher's list with the notes in it, which
-// other servers of this host write, too. Remembers what wishes came to while that holds, and for a
-// short while what could not be built. Single-threaded, as everything here.
+// The index of package layers: the launcher's list and the manifests in it, which other servers of
+// this host write, too. Maps requests to the layers they resolved to, and remembers failed builds
+// for a short time. Single-threaded.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,58 +23,58 @@
 
 namespace glovebox::packages {
 
-struct MemoryOptions {
+struct LayerIndexOptions {
   std::chrono::milliseconds resolve_ttl{};
   std::chrono::milliseconds failure_ttl{};
-  // Asked again at most so often for what is not known; another server may have made it.
+  // Minimum time between two lists for unknown layers; another server may have made one.
   std::chrono::milliseconds refresh_every{3'000};
-  std::function<std::int64_t()> now_ms;  // since 1970; tests have their own
+  std::function<std::int64_t()> now_ms;  // since 1970; tests replace it
 };
 
 class LayerIndex {
  public:
   struct Known {
     LayerRecord record;
-    std::optional<LayerManifest> note{};  // nothing: it cannot be read, and the layer is never used
-    bool usable() const { return note.has_value() && !note->corrupt; }
+    std::optional<LayerManifest> manifest{};  // nullopt: unreadable, so the layer is never used
+    bool usable() const { return manifest.has_value() && !manifest->corrupt; }
   };
 
-  LayerIndex(asio::io_context& io, node::LayerService& service, MemoryOptions options)
+  LayerIndex(asio::io_context& io, node::LayerService& service, LayerIndexOptions options)
       : io_(io), service_(service), options_(std::move(options)) {}
 
-  // From the launcher. Those who ask at the same time share one question.
+  // Lists the layers of the launcher. Concurrent callers share one request.
   Task<> load();
-  // The same, unless it was done a moment ago and nothing has happened since.
+  // The same, unless the list is younger than refresh_every.
   Task<> load_if_due();
-  // Another launcher is there.
+  // Call this when a new launcher is attached.
   void expire() { loaded_ms_.reset(); }
   bool loaded() const { return loaded_ms_.has_value(); }
 
-  // Null: there is none. Good until the caller awaits something.
+  // Null: unknown layer. Valid until the caller awaits something.
   const Known* find(const std::string& id) const;
   const std::map<std::string, Known>& all() const { return all_; }
 
   struct Remembered {
     std::string layer;
     std::int64_t resolved_ms = 0;
-    bool fresh = false;  // it need not be resolved again
+    bool fresh = false;  // no need to resolve it again yet
   };
-  // What a wish last came to, of layers that can be used.
+  // The usable layer that a request was last resolved to.
   std::optional<Remembered> recall(const std::string& spec) const;
 
-  // One that was just made.
+  // Adds a layer that was just made.
   void add(LayerRecord record);
-  // Writes it with the launcher. One that is gone there is gone here.
-  Task<> write_note(std::string id, LayerManifest note);
-  // kConflict: it is in use. One that is gone already is dropped all the same.
+  // Writes it to the launcher. If the launcher lost the layer, it is removed here, too.
+  Task<> write_manifest(std::string id, LayerManifest manifest);
+  // kConflict: it is in use. Succeeds if the layer is gone already.
   Task<> drop(std::string id);
-  // It is not there, as somebody has found out.
+  // Removes a layer that the caller found missing.
   void forget(const std::string& id) { erase(id); }
 
   void remember_failure(const std::string& spec, const Error& error);
   std::optional<Error> failure_of(const std::string& spec) const;
 
-  // The longest unused first; corrupt ones before all others. `but`: not this one.
+  // Least recently used first, after all corrupt ones. `but` is left out.
   std::vector<std::string> oldest_first(const std::string& but) const;
   std::uint64_t bytes() const;
 
@@ -98,9 +98,9 @@ class LayerIndex {
 
   asio::io_context& io_;
   node::LayerService& service_;
-  MemoryOptions options_;
+  LayerIndexOptions options_;
   std::map<std::string, Known> all_;  // by id
-  // By spec, from the notes; made when it is asked for and something has changed.
+  // By spec, from the manifests; rebuilt lazily after a change.
   mutable std::map<std::string, Resolved, std::less<>> resolved_;
   mutable bool is_indexed_ = false;
   std::map<std::string, Failure> failures_;

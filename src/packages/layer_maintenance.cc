@@ -26,19 +26,19 @@ QueueOptions check_queue() {
 }
 
 std::vector<std::string> projects_of(const LayerIndex::Known& known) {
-  return known.note ? known.note->projects : std::vector<std::string>{};
+  return known.manifest ? known.manifest->projects : std::vector<std::string>{};
 }
 
-tl::unexpected<Error> no_such_layer() { return fail(Errc::kNotFound, "there is no such layer"); }
+tl::unexpected<Error> no_such_layer() { return fail(Errc::kNotFound, "no such layer"); }
 
 }  // namespace
 
-LayerMaintenance::LayerMaintenance(asio::io_context& io, node::RunService& node, LayerIndex& memory,
-                       PackageSetTemplates& templates, BuildPipeline& pipeline, events::EventHub& events,
-                       LayerShelfOptions options)
+LayerMaintenance::LayerMaintenance(asio::io_context& io, node::RunService& node, LayerIndex& index,
+                                   PackageSetTemplates& templates, BuildPipeline& pipeline,
+                                   events::EventHub& events, LayerMaintenanceOptions options)
     : io_(io),
       node_(node),
-      index_(memory),
+      index_(index),
       templates_(templates),
       pipeline_(pipeline),
       events_(events),
@@ -46,56 +46,57 @@ LayerMaintenance::LayerMaintenance(asio::io_context& io, node::RunService& node,
       checks_(io, check_queue()) {}
 
 LayerMaintenance::Due LayerMaintenance::check_due(const LayerIndex::Known& known) const {
-  if (!known.note || known.note->boot_id != options_.boot_id) return Due::kNow;
+  if (!known.manifest || known.manifest->boot_id != options_.boot_id) return Due::kNow;
   if (options_.check_every.count() == 0) return Due::kNo;
-  const std::int64_t since = options_.now_ms() - known.note->checked_ms;
+  const std::int64_t since = options_.now_ms() - known.manifest->checked_ms;
   return since < 0 || since >= options_.check_every.count() ? Due::kSoon : Due::kNo;
 }
 
-Task<CheckReport> LayerMaintenance::check(std::string id, std::string project, OnBuildProgress say,
-                                    std::shared_ptr<node::CancelFlag> cancel) {
+Task<CheckReport> LayerMaintenance::check(std::string id, std::string project,
+                                          OnBuildProgress report,
+                                          std::shared_ptr<node::CancelFlag> cancel) {
   const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr) co_return no_such_layer();
-  CheckReport report;
-  report.expected = known->record.digest;
-  const BuildQueue::Work work = [this, id](OnBuildProgress told,
+  CheckReport result;
+  result.expected = known->record.digest;
+  const BuildQueue::Work work = [this, id](OnBuildProgress progress,
                                            std::shared_ptr<node::CancelFlag> flag) {
-    return compare(id, std::move(told), std::move(flag));
+    return compare(id, std::move(progress), std::move(flag));
   };
-  CO_TRY(report.found,
-         co_await checks_.build(id, std::move(project), work, std::move(say), std::move(cancel)));
-  report.intact = report.found == report.expected;
-  co_return report;
+  CO_TRY(result.found, co_await checks_.build(id, std::move(project), work, std::move(report),
+                                              std::move(cancel)));
+  result.intact = result.found == result.expected;
+  co_return result;
 }
 
-void LayerMaintenance::check_behind(const std::string& id) {
+void LayerMaintenance::check_in_background(const std::string& id) {
   auto checking = [](LayerMaintenance& self, std::string layer) -> asio::awaitable<void> {
-    auto nobody = std::make_shared<node::CancelFlag>();
+    auto never = std::make_shared<node::CancelFlag>();
     OnBuildProgress nothing;
     const Result<CheckReport> report =
-        co_await self.check(std::move(layer), "", std::move(nothing), std::move(nobody));
+        co_await self.check(std::move(layer), "", std::move(nothing), std::move(never));
     if (!report) {
-      log::warn("a layer could not be checked", {{"error", report.error().message()}});
+      log::warn("cannot check a layer", {{"error", report.error().message()}});
     }
   };
   asio::co_spawn(io_, checking(*this, id), asio::detached);
 }
 
-// One of the administrator's that is there: nothing of it runs in the sandbox that reads.
+// Any template of the administrator will do: nothing of it runs in the sandbox that reads.
 std::string LayerMaintenance::reading_template(const LayerIndex::Known& known) const {
-  if (known.note && node_.find_template(known.note->template_name) != nullptr) {
-    return known.note->template_name;
+  if (known.manifest && node_.find_template(known.manifest->template_name) != nullptr) {
+    return known.manifest->template_name;
   }
   if (node_.find_template("python") != nullptr) return "python";
   const std::vector<TemplateStatus> all = node_.templates();
   return all.empty() ? "python" : all.front().description.name;
 }
 
-Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress say,
-                                      std::shared_ptr<node::CancelFlag> cancel) {
+Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress report,
+                                            std::shared_ptr<node::CancelFlag> cancel) {
   const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr) co_return no_such_layer();
-  say({BuildPhase::kChecking, ""});
+  report({BuildPhase::kChecking, ""});
   std::string from = reading_template(*known);
   CO_TRY(std::string found, co_await pipeline_.digest_of(id, std::move(from), std::move(cancel)));
   known = index_.find(id);
@@ -104,13 +105,14 @@ Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress say,
     CO_TRY_OK(co_await found_corrupt(id, found));
     co_return found;
   }
-  if (known->note) {
-    LayerManifest note = *known->note;
-    note.boot_id = options_.boot_id;
-    note.checked_ms = options_.now_ms();
-    // Else it is compared once more than needed.
-    Result<> written = co_await index_.write_note(id, std::move(note));
-    if (!written) log::warn("a layer's note", {{"error", written.error().message()}});
+  if (known->manifest) {
+    LayerManifest manifest = *known->manifest;
+    manifest.boot_id = options_.boot_id;
+    manifest.checked_ms = options_.now_ms();
+    // If this fails, the layer is only checked once more than needed.
+    Result<> written = co_await index_.write_manifest(id, std::move(manifest));
+    if (!written)
+      log::warn("cannot write the manifest of a layer", {{"error", written.error().message()}});
   }
   co_return found;
 }
@@ -118,19 +120,21 @@ Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress say,
 Task<> LayerMaintenance::found_corrupt(std::string id, std::string found) {
   const LayerIndex::Known known = *index_.find(id);
   ++corrupt_;
-  log::warn("a layer is not what was kept",
+  log::warn("a layer does not match its digest",
             {{"layer", id}, {"expected", known.record.digest}, {"found", found}});
-  tell_corrupt(events_, projects_of(known), id, known.record.digest, found);
-  // First the mark, which holds for all servers of the host: while it is in use it stays.
-  if (known.note) {
-    LayerManifest note = *known.note;
-    note.corrupt = true;
-    Result<> written = co_await index_.write_note(id, std::move(note));
-    if (!written) log::warn("a layer's note", {{"error", written.error().message()}});
+  publish_corrupt(events_, projects_of(known), id, known.record.digest, found);
+  // Mark it first, for all servers of the host: it stays while it is in use.
+  if (known.manifest) {
+    LayerManifest manifest = *known.manifest;
+    manifest.corrupt = true;
+    Result<> written = co_await index_.write_manifest(id, std::move(manifest));
+    if (!written)
+      log::warn("cannot write the manifest of a layer", {{"error", written.error().message()}});
   }
   Result<> dropped = co_await drop(id, "it was corrupt");
   if (!dropped && dropped.error().code() != Errc::kNotFound) {
-    log::info("a corrupt layer stays for now", {{"layer", id}, {"why", dropped.error().message()}});
+    log::info("cannot drop a corrupt layer yet",
+              {{"layer", id}, {"why", dropped.error().message()}});
   }
   co_return Result<>();
 }
@@ -143,12 +147,12 @@ std::string LayerMaintenance::pinned_by(const LayerIndex::Known& known) const {
 Task<> LayerMaintenance::drop(std::string id, std::string why) {
   const LayerIndex::Known* there = index_.find(id);
   if (there == nullptr) co_return no_such_layer();
-  if (const std::string whose = pinned_by(*there); !whose.empty()) {
-    co_return fail(Errc::kConflict, "the layer is in use by " + whose);
+  if (const std::string owner = pinned_by(*there); !owner.empty()) {
+    co_return fail(Errc::kConflict, "the layer is in use by " + owner);
   }
   const LayerIndex::Known known = *there;
   const bool released = templates_.release(id) > 0;
-  // Sandboxes that only waited are on their way out then.
+  // Warm sandboxes of released templates are ending then.
   const Clock::time_point deadline = Clock::now() + options_.drop_within;
   asio::steady_timer timer(io_);
   while (true) {
@@ -163,7 +167,7 @@ Task<> LayerMaintenance::drop(std::string id, std::string why) {
     co_await timer.async_wait(kAwaitTuple);
   }
   log::info("layer removed", {{"layer", id}, {"why", why}});
-  tell_removed(events_, projects_of(known), known.record, why);
+  publish_removed(events_, projects_of(known), known.record, why);
   co_return Result<>();
 }
 
@@ -172,12 +176,13 @@ Task<> LayerMaintenance::tidy(std::string but) {
   for (const std::string& id : index_.oldest_first(but)) {
     const LayerIndex::Known* known = index_.find(id);
     if (known == nullptr) continue;
-    const bool is_corrupt = known->note && known->note->corrupt;
+    const bool is_corrupt = known->manifest && known->manifest->corrupt;
     const bool is_too_much = options_.disk_ceiling != 0 && index_.bytes() > options_.disk_ceiling;
     if (!is_corrupt && !is_too_much) break;
     if (!pinned_by(*known).empty()) continue;
     if (known->record.in_use && templates_.holds(id) != PackageSetTemplates::Holds::kIdle) continue;
-    std::string why = is_corrupt ? "it was corrupt" : "all layers together were too large";
+    std::string why =
+        is_corrupt ? "it was corrupt" : "the layers exceeded the disk ceiling (deps.disk_ceiling)";
     Result<> dropped = co_await drop(id, std::move(why));
     if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
   }

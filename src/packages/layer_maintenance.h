@@ -1,5 +1,5 @@
-// Keeps the layers in order: compares them with their digests, drops what is asked for or too much,
-// never one in use, and tells of it. Templates of ours that nobody uses make way.
+// Maintains the layers: verifies their digests, removes layers on request or above the disk
+// ceiling, never one in use, and publishes events about it. Idle templates of sets are released.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,42 +21,41 @@
 
 namespace glovebox::packages {
 
-struct LayerShelfOptions {
+struct LayerMaintenanceOptions {
   std::string boot_id;
   std::chrono::milliseconds check_every{};  // zero: only after a boot
-  std::uint64_t disk_ceiling = 0;           // zero: none
-  // For sandboxes that end: their layer is in use until they have.
+  std::uint64_t disk_ceiling = 0;           // zero: unlimited
+  // How long to wait for sandboxes that are ending: their layer is in use until then.
   std::chrono::milliseconds drop_within{2'000};
   std::function<std::int64_t()> now_ms;
-  // Who was made with a layer and is to be what it was, "template NAME"; empty: nobody.
+  // The template or snapshot that pins a layer, as "template NAME"; empty: none.
   std::function<std::string(const std::string& layer)> pinned_by;
 };
 
 class LayerMaintenance {
  public:
-  LayerMaintenance(asio::io_context& io, node::RunService& node, LayerIndex& memory,
-             PackageSetTemplates& templates, BuildPipeline& pipeline, events::EventHub& events,
-             LayerShelfOptions options);
+  LayerMaintenance(asio::io_context& io, node::RunService& node, LayerIndex& index,
+                   PackageSetTemplates& templates, BuildPipeline& pipeline,
+                   events::EventHub& events, LayerMaintenanceOptions options);
 
   enum class Due : std::uint8_t {
     kNo,
-    kSoon,  // its time has come; it may be used meanwhile
-    kNow,   // the host has been started since: it must not be used before
+    kSoon,  // check_every is over; it may be used meanwhile
+    kNow,   // the host was rebooted since: check it before any use
   };
   Due check_due(const LayerIndex::Known& known) const;
-  // Those who ask for the same share one. One that is not intact is marked, and dropped if it can
-  // be. kNotFound; else as BuildPipeline::digest_of's.
-  Task<CheckReport> check(std::string id, std::string project, OnBuildProgress say,
+  // Concurrent calls for one layer share one check. A damaged layer is marked, and dropped if it is
+  // not in use. kNotFound; other errors as BuildPipeline::digest_of's.
+  Task<CheckReport> check(std::string id, std::string project, OnBuildProgress report,
                           std::shared_ptr<node::CancelFlag> cancel);
-  // The same, and nobody waits for it.
-  void check_behind(const std::string& id);
+  // The same in the background.
+  void check_in_background(const std::string& id);
 
-  // As in the options, of one that can be used.
+  // As in the options; empty for an unusable layer.
   std::string pinned_by(const LayerIndex::Known& known) const;
-  // kConflict: it is in use, or somebody was made with it; kNotFound. `why` is for those who are
-  // told.
+  // kConflict: it is in use or pinned; kNotFound. `why` is for the log and the event.
   Task<> drop(std::string id, std::string why);
-  // What is corrupt, and what is above the ceiling; `but` is in use in a moment.
+  // Drops corrupt layers and those above the ceiling; `but` is about to be used.
   Task<> tidy(std::string but);
   Task<PruneReport> prune(PruneRequest request);
 
@@ -64,7 +63,7 @@ class LayerMaintenance {
   void stop() { checks_.stop(); }
 
  private:
-  Task<std::string> compare(std::string id, OnBuildProgress say,
+  Task<std::string> compare(std::string id, OnBuildProgress report,
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<> found_corrupt(std::string id, std::string found);
   std::string reading_template(const LayerIndex::Known& known) const;
@@ -75,7 +74,7 @@ class LayerMaintenance {
   PackageSetTemplates& templates_;
   BuildPipeline& pipeline_;
   events::EventHub& events_;
-  LayerShelfOptions options_;
+  LayerMaintenanceOptions options_;
   BuildQueue checks_;
   std::uint64_t corrupt_ = 0;
 };

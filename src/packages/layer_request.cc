@@ -29,13 +29,14 @@ Result<LayerRequest> parse_layer_request(std::string_view body) {
   TRY(const auto refresh, fields.truth("refresh"));
   TRY_OK(fields.finish());
   request.refresh = refresh.value_or(false);
-  if (request.dependencies.empty()) return fields.bad("dependencies", "names no package");
+  if (request.dependencies.empty())
+    return fields.bad("dependencies", "must name at least one package");
   if (name && language) return fields.bad("language", "cannot be combined with template");
   if (name && !is_template_name(*name)) {
     return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
   }
   if (language && *language != "python" && *language != "javascript" && *language != "node") {
-    return fields.bad("language", "must be python or javascript: those have packages");
+    return fields.bad("language", "must be python or javascript: only those have packages");
   }
   request.template_name = name ? *name : language && *language != "python" ? "node" : "python";
   return request;

@@ -13,23 +13,21 @@ namespace json = boost::json;
 
 constexpr double kLinesPerSecond = 2;
 constexpr double kLinesAtOnce = 10;
-// The ring of what can be replayed has 512, for everything that happens.
+// The replay ring holds 512 events of all kinds.
 constexpr unsigned kLinesOfABuild = 60;
 constexpr std::size_t kMaxLine = 500;
 constexpr std::size_t kMaxError = 4000;
-constexpr std::size_t kMostProjectsTold = 8;  // that are told of one thing
+constexpr std::size_t kMostProjectsNotified = 8;  // notified of one event
 
-std::string cut(std::string_view text, std::size_t most) {
-  return to_utf8(text.substr(0, most));
-}
+std::string cut(std::string_view text, std::size_t most) { return to_utf8(text.substr(0, most)); }
 
 void publish(events::EventHub& hub, const std::vector<std::string>& projects, const char* type,
              const json::object& data) {
   const std::string text = json::serialize(data);
-  std::size_t told = 0;
+  std::size_t notified = 0;
   for (const std::string& project : projects) {
-    // To the hub that would be everybody.
-    if (project.empty() || told++ >= kMostProjectsTold) continue;
+    // The hub would send an event without a project to all.
+    if (project.empty() || notified++ >= kMostProjectsNotified) continue;
     hub.publish(project, type, text);
   }
 }
@@ -44,27 +42,27 @@ json::object build_json(const BuildEvents::About& about) {
 
 void BuildEvents::begun() { publish(hub_, projects_(), "layer.building", build_json(about_)); }
 
-bool BuildEvents::may_tell(bool is_line) {
+bool BuildEvents::may_publish(bool is_line) {
   if (!is_line) return true;
   const auto now = std::chrono::steady_clock::now();
   left_ = std::min(kLinesAtOnce,
                    left_ + std::chrono::duration<double>(now - since_).count() * kLinesPerSecond);
   since_ = now;
-  if (left_ < 1 || told_ >= kLinesOfABuild) {
+  if (left_ < 1 || published_ >= kLinesOfABuild) {
     ++left_out_;
     return false;
   }
   left_ -= 1;
-  ++told_;
+  ++published_;
   return true;
 }
 
-void BuildEvents::said(const BuildProgress& word) {
-  // A build has few phases; a source package is one more each.
-  if (!may_tell(!word.text.empty() || word.phase == BuildPhase::kBuilding)) return;
+void BuildEvents::progressed(const BuildProgress& progress) {
+  // Phases are few, except kBuilding: one per source package.
+  if (!may_publish(!progress.text.empty() || progress.phase == BuildPhase::kBuilding)) return;
   json::object data = build_json(about_);
-  data["phase"] = phase_name(word.phase);
-  data["text"] = cut(word.text, kMaxLine);
+  data["phase"] = phase_name(progress.phase);
+  data["text"] = cut(progress.text, kMaxLine);
   data["left_out"] = std::exchange(left_out_, 0);
   publish(hub_, projects_(), "layer.progress", data);
 }
@@ -85,14 +83,15 @@ void BuildEvents::failed(const Error& error) {
   publish(hub_, projects_(), "layer.failed", data);
 }
 
-void tell_corrupt(events::EventHub& hub, const std::vector<std::string>& projects, const std::string& layer,
-                  const std::string& expected, const std::string& found) {
+void publish_corrupt(events::EventHub& hub, const std::vector<std::string>& projects,
+                     const std::string& layer, const std::string& expected,
+                     const std::string& found) {
   const json::object data{{"layer", layer}, {"expected", expected}, {"found", found}};
   publish(hub, projects, "layer.corrupt", data);
 }
 
-void tell_removed(events::EventHub& hub, const std::vector<std::string>& projects, const LayerRecord& layer,
-                  std::string_view why) {
+void publish_removed(events::EventHub& hub, const std::vector<std::string>& projects,
+                     const LayerRecord& layer, std::string_view why) {
   const json::object data{{"layer", layer.id}, {"bytes", layer.bytes}, {"why", why}};
   publish(hub, projects, "layer.removed", data);
 }

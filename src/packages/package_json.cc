@@ -13,14 +13,14 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxWord = 4096;
+constexpr std::size_t kMaxProgressText = 4096;
 
 json::value digest_or_null(const std::string& text) {
   if (text.empty()) return nullptr;
   return json::value(store::sha256_hex(text));
 }
 
-// "sha256:..." of pip's; npm's say their kind themselves: "sha512-...".
+// pip: "sha256:...". npm's hashes name their algorithm themselves: "sha512-...".
 std::string hash_text(const std::string& hash) {
   return hash.find('-') == std::string::npos ? "sha256:" + hash : hash;
 }
@@ -35,18 +35,18 @@ json::value dependencies_json(const Dependencies& dependencies) {
                       {"lock_sha256", digest_or_null(dependencies.lock)}};
 }
 
-std::string layer_label(const std::string& place) {
+std::string layer_label(const std::string& path) {
   constexpr std::string_view kTree = "/tree";
-  if (!place.ends_with(kTree)) return place;
-  const std::string above = place.substr(0, place.size() - kTree.size());
+  if (!path.ends_with(kTree)) return path;
+  const std::string above = path.substr(0, path.size() - kTree.size());
   const std::string id = above.substr(above.rfind('/') + 1);
-  return is_layer_id(id) ? id : place;
+  return is_layer_id(id) ? id : path;
 }
 
-std::string build_progress_json(const BuildProgress& word) {
-  const std::string_view text = std::string_view(word.text).substr(0, kMaxWord);
+std::string build_progress_json(const BuildProgress& progress) {
+  const std::string_view text = std::string_view(progress.text).substr(0, kMaxProgressText);
   return json::serialize(
-      json::object{{"phase", phase_name(word.phase)}, {"text", to_utf8(text)}});
+      json::object{{"phase", phase_name(progress.phase)}, {"text", to_utf8(text)}});
 }
 
 json::object layer_json(const LayerView& layer, const std::string& project) {

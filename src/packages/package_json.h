@@ -1,26 +1,26 @@
-// Packages, builds and layers as clients see them.
+// JSON of packages, builds and layers for clients.
 #pragma once
 
 #include <boost/json/fwd.hpp>
 #include <string>
 
-#include "packages/package_service.h"
-#include "packages/builds/build_progress.h"
 #include "model/dependencies.h"
+#include "packages/builds/build_progress.h"
+#include "packages/package_service.h"
 
 namespace glovebox::packages {
 
-// {"packages","preload","requirements_sha256","lock_sha256"}; null when there are none. The texts
-// of files are not sent back: a list of sandboxes would be all requirements.
+// {"packages","preload","requirements_sha256","lock_sha256"}; null if empty. Files are
+// not sent back: they would fill a list of sandboxes.
 boost::json::value dependencies_json(const Dependencies& dependencies);
 
-// Of a template's layers: one that holds packages by its id, wherever the launcher keeps it.
-std::string layer_label(const std::string& place);
+// How a template's layer is shown: a package layer by its id, any other layer by its path.
+std::string layer_label(const std::string& path);
 
-// {"phase","text"}, for a live event. The text is the installer's: made UTF-8 and bounded.
-std::string build_progress_json(const BuildProgress& word);
+// {"phase","text"}, for a live event. The installer's text is made UTF-8 and bounded.
+std::string build_progress_json(const BuildProgress& progress);
 
-// A layer as a project ("*": an administrator) may see it: who else asked is not told.
+// A layer as a project ("*": an administrator) may see it, without other projects.
 boost::json::object layer_json(const LayerView& layer, const std::string& project);
 
 }  // namespace glovebox::packages

@@ -1,5 +1,5 @@
-// The book of packages (dependency_book.h) put together: what is remembered, the queue of builds,
-// the layers in order and the templates of sets. Lives as long as the io_context runs.
+// Implements PackageService with the layer index, the build queue, layer maintenance and the
+// templates of package sets. Lives as long as the io_context runs.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -30,12 +30,12 @@ namespace glovebox::packages {
 
 struct PackageServiceOptions {
   bool enabled = true;
-  std::string unusable;   // why the settings of the index cannot be used; empty: they can
-  std::string pip_index;  // as they may be shown
+  std::string unusable;   // why the index settings are unusable; empty: they are fine
+  std::string pip_index;  // without credentials
   std::string npm_index;
   std::string architecture;
   std::string boot_id;
-  // What changes with the interpreter of the host, for the key of a request.
+  // Identifies the interpreter of the host; part of the spec key.
   std::function<std::string(PackageManager)> interpreter_mark = [](PackageManager) { return ""; };
   std::chrono::milliseconds resolve_ttl{};
   std::chrono::milliseconds failure_ttl{};
@@ -46,11 +46,11 @@ struct PackageServiceOptions {
   std::chrono::milliseconds upkeep_every{30'000};
   PackageSetTemplatesOptions templates{};
   std::function<std::int64_t()> now_ms = wall_clock_ms;
-  // Who was made with a layer and is to stay what it was: "template NAME". Empty: nobody.
+  // The template or snapshot that pins a layer, as "template NAME". Empty: none.
   std::function<std::string(const std::string& layer)> pinned_by = [](const auto&) { return ""; };
 };
 
-// What the book stands on; all of it lives longer.
+// The services it uses; all outlive it.
 struct PackageServiceDependencies {
   asio::io_context& io;
   node::RunService& node;
@@ -63,17 +63,17 @@ struct PackageServiceDependencies {
 
 class PackageLayerService final : public PackageService {
  public:
-  PackageLayerService(PackageServiceDependencies place, PackageServiceOptions options);
+  PackageLayerService(PackageServiceDependencies services, PackageServiceOptions options);
 
-  // Looks after what is idle, from now on until stop().
+  // Starts the periodic upkeep, which runs until stop().
   void begin();
-  // A launcher was attached: what it has is asked for again.
+  // A launcher was attached: its layers are listed again.
   void launcher_attached() { index_.expire(); }
-  // Builds end; nothing begins any more.
+  // Cancels builds; further requests fail.
   void stop();
 
-  Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress say,
-                        std::shared_ptr<node::CancelFlag> cancel) override;
+  Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress report,
+                                 std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::vector<LayerView>> list(std::string project) override;
   Task<LayerView> find(std::string project, std::string id) override;
   Task<> remove(std::string id) override;
@@ -82,9 +82,9 @@ class PackageLayerService final : public PackageService {
   PackageFigures figures() const override;
 
  private:
-  // A request, looked at: where it is resolved, and what it is called.
+  // A validated request: what it is resolved for, and its spec key.
   struct Plan {
-    PackageSetTarget place;
+    PackageSetTarget target;
     std::string spec;
     std::string asked;
     bool is_locked = false;
@@ -94,24 +94,24 @@ class PackageLayerService final : public PackageService {
     bool built = false;
   };
   Result<Plan> plan_for(const PackageSetRequest& request) const;
-  Task<Layer> layer_for(const PackageSetRequest& request, const Plan& plan, OnBuildProgress say,
+  Task<Layer> layer_for(const PackageSetRequest& request, const Plan& plan, OnBuildProgress report,
                         std::shared_ptr<node::CancelFlag> cancel);
-  // One that was kept for the request, if it is there and of this host's interpreter.
+  // Whether request.kept_layer is usable and matches the interpreter of this host.
   Task<bool> can_be_kept(const PackageSetRequest& request, const Plan& plan);
-  // Its time is over: the index is asked while the old layer is used. Nobody waits for it, and what
-  // goes wrong is told as any build's.
-  void resolve_behind(const PackageSetRequest& request, const Plan& plan);
-  Task<std::string> resolve_and_warm(PackageSetRequest request, Plan plan, OnBuildProgress say,
+  // Resolves an expired set again in the background while the old layer is used. Errors are
+  // published like those of any build.
+  void resolve_in_background(const PackageSetRequest& request, const Plan& plan);
+  Task<std::string> resolve_and_warm(PackageSetRequest request, Plan plan, OnBuildProgress report,
                                      std::shared_ptr<node::CancelFlag> cancel);
   static PackageSetWork work_for(const PackageSetRequest& request, const Plan& plan);
   BuildEvents::Projects askers_of(const std::string& spec) const;
   LayerView view_for(const LayerIndex::Known& known, const std::string& project) const;
-  Task<std::string> build(const PackageSetRequest& request, const Plan& plan, OnBuildProgress say,
-                          std::shared_ptr<node::CancelFlag> cancel);
-  // Whether it may be used.
-  Task<bool> looked_at(std::string id, std::string project, OnBuildProgress say,
+  Task<std::string> build(const PackageSetRequest& request, const Plan& plan,
+                          OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel);
+  // Checks the layer if that is due. True: it may be used.
+  Task<bool> is_intact(std::string id, std::string project, OnBuildProgress report,
                        std::shared_ptr<node::CancelFlag> cancel);
-  Task<> note_project(std::string id, std::string spec, std::string project);
+  Task<> record_project(std::string id, std::string spec, std::string project);
   Task<std::string> full_id(std::string project, std::string id);
   static asio::awaitable<void> upkeep(PackageLayerService& self);
 
@@ -124,7 +124,7 @@ class PackageLayerService final : public PackageService {
   PackageSetBuilder builder_;
   BuildQueue builds_;
   asio::steady_timer timer_;
-  // Specs that were resolved behind a use and did not come to anything yet: not again before.
+  // Background resolutions that have not succeeded: by spec, the earliest time to try again.
   std::map<std::string, std::int64_t> not_before_;
   bool stopped_ = false;
 };

@@ -9,69 +9,71 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_F(PackageLayerServiceTest, BuildsOnceAndIsWarmFromThenOn) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, BuildsOnceAndThenRunsWarm) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_TRUE(first->built);
   EXPECT_EQ(first->layer_id, pipeline.made.front());
   EXPECT_EQ(templates.all[first->template_id].layers, std::vector<std::string>{first->layer_id});
   EXPECT_EQ(heard, (std::vector<std::string>{"resolving", "installing", "warming", "ready"}));
-  EXPECT_EQ(events_told(), (std::vector<std::string>{"p layer.building", "p layer.progress",
-                                                     "p layer.progress", "p layer.built"}));
+  EXPECT_EQ(published_events(), (std::vector<std::string>{"p layer.building", "p layer.progress",
+                                                          "p layer.progress", "p layer.built"}));
   heard.clear();
-  auto second = prepare(wish({" Alpha "}));
+  auto second = prepare(request_for({" Alpha "}));
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->built);
   EXPECT_EQ(second->template_id, first->template_id);
   EXPECT_EQ(pipeline.fetches.size(), 1u);
   EXPECT_EQ(heard, std::vector<std::string>{"ready"});
-  EXPECT_EQ(book().figures().built, 1u);
-  EXPECT_EQ(book().figures().layers, 1u);
-  EXPECT_EQ(book().figures().layer_bytes, 1000u);
+  EXPECT_EQ(service().figures().built, 1u);
+  EXPECT_EQ(service().figures().layers, 1u);
+  EXPECT_EQ(service().figures().layer_bytes, 1000u);
 }
 
-TEST_F(PackageLayerServiceTest, AnotherServerOfTheHostFindsIt) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, AnotherServerOfTheHostFindsTheLayer) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   restart();
-  auto second = prepare(wish({"alpha"}));
+  auto second = prepare(request_for({"alpha"}));
   ASSERT_TRUE(second);
   EXPECT_EQ(second->layer_id, first->layer_id);
   EXPECT_EQ(pipeline.fetches.size(), 1u);
   EXPECT_TRUE(pipeline.read.empty()) << "of this boot, and not long ago";
 }
 
-TEST_F(PackageLayerServiceTest, WhatAnotherServerMakesMeanwhileIsSeenAfterAMoment) {
-  ASSERT_TRUE(prepare(wish({"alpha"})));
-  const PackageServiceDependencies place{io, host, sessions, templates, layers, pipeline, events};
-  PackageLayerService other(place, options);
-  auto theirs = run_task(io, other.prepare(wish({"beta"}), OnBuildProgress{}, cancel));
+TEST_F(PackageLayerServiceTest, SeesLayersOfAnotherServerAfterARefresh) {
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
+  const PackageServiceDependencies services{io,     host,     sessions, templates,
+                                            layers, pipeline, events};
+  PackageLayerService other(services, options);
+  auto theirs = run_task(io, other.prepare(request_for({"beta"}), OnBuildProgress{}, cancel));
   ASSERT_TRUE(theirs);
   now += 3'000;
-  auto ours = prepare(wish({"beta"}));
+  auto ours = prepare(request_for({"beta"}));
   ASSERT_TRUE(ours);
   EXPECT_FALSE(ours->built);
   EXPECT_EQ(pipeline.fetches.size(), 2u);
 }
 
-TEST_F(PackageLayerServiceTest, WishesThatComeToTheSameShareOneLayer) {
-  auto first = prepare(wish({"alpha"}));
-  auto second = prepare(wish({"alpha>=1"}));
+TEST_F(PackageLayerServiceTest, RequestsWithTheSameArtefactsShareALayer) {
+  auto first = prepare(request_for({"alpha"}));
+  auto second = prepare(request_for({"alpha>=1"}));
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->layer_id, second->layer_id);
   EXPECT_EQ(first->template_id, second->template_id);
   EXPECT_EQ(pipeline.fetches.size(), 2u);
   EXPECT_EQ(pipeline.made.size(), 1u);
-  EXPECT_EQ(book().figures().reused, 1u);
-  ASSERT_TRUE(prepare(wish({"alpha>=1"})));
+  EXPECT_EQ(service().figures().reused, 1u);
+  ASSERT_TRUE(prepare(request_for({"alpha>=1"})));
   EXPECT_EQ(pipeline.fetches.size(), 2u) << "both are remembered";
 }
 
-TEST_F(PackageLayerServiceTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
+TEST_F(PackageLayerServiceTest, ConcurrentRequestsWithTheSameArtefactsMakeOneLayer) {
   pipeline.held = true;
-  auto one = start_task(io, book().prepare(wish({"alpha"}), OnBuildProgress{}, cancel));
+  auto one = start_task(io, service().prepare(request_for({"alpha"}), OnBuildProgress{}, cancel));
   auto other_cancel = std::make_shared<node::CancelFlag>();
-  auto two = start_task(io, book().prepare(wish({"alpha>0"}, "q"), OnBuildProgress{}, other_cancel));
+  auto two = start_task(
+      io, service().prepare(request_for({"alpha>0"}, "q"), OnBuildProgress{}, other_cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
   pipeline.let_go();
   run_until(io, [&] { return one->has_value() && two->has_value(); });
@@ -79,16 +81,18 @@ TEST_F(PackageLayerServiceTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOn
   EXPECT_EQ(pipeline.made.size(), 1u);
 }
 
-TEST_F(PackageLayerServiceTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
+TEST_F(PackageLayerServiceTest, ConcurrentRequestsForOneSetShareABuild) {
   pipeline.held = true;
   pipeline.lines = {"Collecting alpha"};
   std::vector<std::shared_ptr<std::optional<Result<PreparedPackages>>>> all;
   std::vector<std::string> late;
   for (int i = 0; i < 5; ++i) {
     auto own = std::make_shared<node::CancelFlag>();
-    const OnBuildProgress say = [&late](const BuildProgress& word) { late.push_back(word.text); };
-    all.push_back(
-        start_task(io, book().prepare(wish({"alpha"}, "p" + std::to_string(i)), say, own)));
+    const OnBuildProgress report = [&late](const BuildProgress& progress) {
+      late.push_back(progress.text);
+    };
+    all.push_back(start_task(
+        io, service().prepare(request_for({"alpha"}, "p" + std::to_string(i)), report, own)));
     run_until(io, [this] { return pipeline.fetches.size() == 1; });
     io.restart();
     io.poll();
@@ -108,32 +112,32 @@ TEST_F(PackageLayerServiceTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
   EXPECT_EQ(pipeline.fetches.size(), 1u);
 }
 
-TEST_F(PackageLayerServiceTest, AFailureIsTheInstallersWordsAndCachedBriefly) {
+TEST_F(PackageLayerServiceTest, AFailureHasTheInstallersMessageAndIsCachedBriefly) {
   pipeline.failures = {Error(Errc::kInvalidArgument, "No matching distribution found for alpha")};
-  auto first = prepare(wish({"alpha"}));
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(first.error().message(), "No matching distribution found for alpha");
-  EXPECT_EQ(told("p layer.failed"), 1u);
-  auto second = prepare(wish({"alpha"}));
+  EXPECT_EQ(published("p layer.failed"), 1u);
+  auto second = prepare(request_for({"alpha"}));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message(), first.error().message());
   EXPECT_EQ(pipeline.fetches.size(), 1u);
   now += 1'000;
-  EXPECT_TRUE(prepare(wish({"alpha"})));
-  EXPECT_EQ(book().figures().failed, 1u);
+  EXPECT_TRUE(prepare(request_for({"alpha"})));
+  EXPECT_EQ(service().figures().failed, 1u);
 }
 
-TEST_F(PackageLayerServiceTest, WhatIsOurFaultIsNotCached) {
+TEST_F(PackageLayerServiceTest, DoesNotCacheFailuresOfTheHost) {
   for (const Errc code : {Errc::kUnavailable, Errc::kResourceExhausted, Errc::kInternal}) {
     pipeline.failures = {Error(code, "the launcher went away")};
-    EXPECT_FALSE(prepare(wish({"alpha"})));
+    EXPECT_FALSE(prepare(request_for({"alpha"})));
   }
-  EXPECT_TRUE(prepare(wish({"alpha"})));
+  EXPECT_TRUE(prepare(request_for({"alpha"})));
 }
 
 TEST_F(PackageLayerServiceTest, ALockIsNeverResolvedAgain) {
-  PackageSetRequest locked = wish({});
+  PackageSetRequest locked = request_for({});
   locked.dependencies.lock = "lock-version = \"1.0\"";
   ASSERT_TRUE(prepare(locked));
   now += 1'000'000;
@@ -142,93 +146,94 @@ TEST_F(PackageLayerServiceTest, ALockIsNeverResolvedAgain) {
   EXPECT_EQ(pipeline.fetches.size(), 1u);
 }
 
-TEST_F(PackageLayerServiceTest, ALayerIsComparedAfterABootBeforeItIsUsed) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, ChecksALayerAfterABootBeforeItsUse) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   restart();
   options.boot_id = "boot-2";
   heard.clear();
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   ASSERT_EQ(pipeline.read.size(), 1u);
   EXPECT_EQ(pipeline.read[0], std::pair(first->layer_id, std::string("python")));
   EXPECT_EQ(heard[0], "checking");
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   EXPECT_EQ(pipeline.read.size(), 1u) << "once a boot";
 }
 
 TEST_F(PackageLayerServiceTest, ACorruptLayerIsDroppedAndBuiltAgain) {
-  auto first = prepare(wish({"alpha"}));
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   first->hold.reset();
   restart();
   options.boot_id = "boot-2";
   pipeline.digest = std::string(64, 'b');
-  auto second = prepare(wish({"alpha"}));
+  auto second = prepare(request_for({"alpha"}));
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_TRUE(second->built);
   EXPECT_EQ(second->layer_id, first->layer_id) << "the same, made anew";
   EXPECT_EQ(layers.dropped, std::vector<std::string>{first->layer_id});
   EXPECT_EQ(pipeline.made.size(), 2u);
-  const auto all = events_told();
+  const auto all = published_events();
   EXPECT_EQ(std::count(all.begin(), all.end(), "p layer.corrupt"), 1);
   EXPECT_EQ(std::count(all.begin(), all.end(), "p layer.removed"), 1);
-  EXPECT_EQ(book().figures().corrupt, 1u);
+  EXPECT_EQ(service().figures().corrupt, 1u);
 }
 
-TEST_F(PackageLayerServiceTest, ACorruptLayerInUseIsBuiltAgainBesideIt) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, BuildsASecondLayerWhileACorruptOneIsInUse) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   layers.in_use.insert(first->layer_id);
   pipeline.digest = std::string(64, 'b');
-  auto report = run_task(io, book().check(first->layer_id));
+  auto report = run_task(io, service().check(first->layer_id));
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_FALSE(report->intact);
   EXPECT_EQ(report->found, pipeline.digest);
-  auto second = prepare(wish({"alpha"}));
+  auto second = prepare(request_for({"alpha"}));
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_NE(second->layer_id, first->layer_id);
   EXPECT_TRUE(layers.all.contains(first->layer_id));
-  // It goes as soon as it can.
+  // It is removed when it is no longer in use.
   layers.in_use.clear();
   first->hold.reset();
   pipeline.artefacts[0].version = "2";
-  ASSERT_TRUE(prepare(wish({"delta"})));
+  ASSERT_TRUE(prepare(request_for({"delta"})));
   EXPECT_FALSE(layers.all.contains(first->layer_id));
 }
 
-TEST_F(PackageLayerServiceTest, WhenItsTimeComesALayerIsComparedBehindItsUse) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, ChecksALayerInTheBackgroundWhenItIsDue) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   now += 5'000;
   options.check_every = milliseconds(1'000);
   restart();
   heard.clear();
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   EXPECT_TRUE(std::find(heard.begin(), heard.end(), "checking") == heard.end());
   run_until(io, [this] { return pipeline.read.size() == 1; });
-  run_until(io, [&] { return parse_note(layers.all[first->layer_id].note)->checked_ms == now; });
+  run_until(io,
+            [&] { return parse_manifest(layers.all[first->layer_id].note)->checked_ms == now; });
 }
 
-TEST_F(PackageLayerServiceTest, ALayerThatSomebodyDroppedIsBuiltAgain) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, BuildsADroppedLayerAgain) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   first->hold.reset();
   layers.all.clear();
   templates.layers_gone.insert(first->layer_id);
   templates.later_refusals.emplace(first->template_id, Error(Errc::kNotFound, "layer: gone"));
   pipeline.artefacts[0].version = "3";
-  auto second = prepare(wish({"alpha"}));
+  auto second = prepare(request_for({"alpha"}));
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_TRUE(second->built);
 }
 
-TEST_F(PackageLayerServiceTest, TheLongestUnusedGoWhenThereIsTooMuch) {
+TEST_F(PackageLayerServiceTest, RemovesTheLeastRecentlyUsedAboveTheCeiling) {
   options.disk_ceiling = 2500;
   std::vector<std::string> made_layers;
   for (int i = 0; i < 3; ++i) {
     pipeline.now_ms = now += 10;
     pipeline.artefacts[0].version = std::to_string(i);
-    auto one = prepare(wish({"alpha==" + std::to_string(i)}));
+    auto one = prepare(request_for({"alpha==" + std::to_string(i)}));
     ASSERT_TRUE(one);
     made_layers.push_back(one->layer_id);
   }
@@ -236,37 +241,37 @@ TEST_F(PackageLayerServiceTest, TheLongestUnusedGoWhenThereIsTooMuch) {
   EXPECT_EQ(templates.forgotten.size(), 1u) << "its idle template made way";
 }
 
-TEST_F(PackageLayerServiceTest, NeverOneInUse) {
+TEST_F(PackageLayerServiceTest, NeverRemovesALayerInUse) {
   options.disk_ceiling = 1500;
   pipeline.now_ms = now;
-  auto first = prepare(wish({"alpha==0"}));  // held
+  auto first = prepare(request_for({"alpha==0"}));  // held
   ASSERT_TRUE(first);
   layers.in_use.insert(first->layer_id);
   pipeline.artefacts[0].version = "2";
   pipeline.now_ms = now += 10;
-  auto second = prepare(wish({"alpha==2"}));
+  auto second = prepare(request_for({"alpha==2"}));
   ASSERT_TRUE(second);
   EXPECT_TRUE(layers.dropped.empty());
   EXPECT_TRUE(templates.forgotten.empty());
 }
 
-TEST_F(PackageLayerServiceTest, RemoveAndPruneLeaveWhatIsInUse) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageLayerServiceTest, RemoveAndPruneKeepLayersInUse) {
+  auto first = prepare(request_for({"alpha"}));
   pipeline.artefacts[0].version = "2";
-  auto second = prepare(wish({"beta"}));
+  auto second = prepare(request_for({"beta"}));
   ASSERT_TRUE(first && second);
   layers.in_use = {first->layer_id};
-  auto removed = run_task(io, book().remove(first->layer_id));
+  auto removed = run_task(io, service().remove(first->layer_id));
   ASSERT_FALSE(removed);
   EXPECT_EQ(removed.error().code(), Errc::kConflict);
   second->hold.reset();
   PruneRequest dry;
   dry.dry_run = true;
-  auto would = run_task(io, book().prune(dry));
+  auto would = run_task(io, service().prune(dry));
   ASSERT_TRUE(would);
   EXPECT_EQ(would->removed, std::vector<std::string>{second->layer_id});
   EXPECT_TRUE(layers.dropped.empty());
-  auto pruned = run_task(io, book().prune(PruneRequest{}));
+  auto pruned = run_task(io, service().prune(PruneRequest{}));
   ASSERT_TRUE(pruned);
   EXPECT_EQ(pruned->removed, std::vector<std::string>{second->layer_id});
   EXPECT_EQ(pruned->bytes, 1000u);
@@ -274,51 +279,51 @@ TEST_F(PackageLayerServiceTest, RemoveAndPruneLeaveWhatIsInUse) {
   PruneRequest old;
   old.unused_for = std::chrono::hours(1);
   layers.in_use.clear();
-  EXPECT_TRUE(run_task(io, book().prune(old))->removed.empty());
-  EXPECT_EQ(run_task(io, book().remove(std::string(32, 'f'))).error().code(), Errc::kNotFound);
+  EXPECT_TRUE(run_task(io, service().prune(old))->removed.empty());
+  EXPECT_EQ(run_task(io, service().remove(std::string(32, 'f'))).error().code(), Errc::kNotFound);
 }
 
-TEST_F(PackageLayerServiceTest, AProjectSeesWhatItAskedForAndNothingOfOthers) {
-  auto mine = prepare(wish({"alpha"}, "p"));
-  ASSERT_TRUE(prepare(wish({"alpha>=1"}, "q")));
+TEST_F(PackageLayerServiceTest, AProjectSeesOnlyItsOwnRequests) {
+  auto mine = prepare(request_for({"alpha"}, "p"));
+  ASSERT_TRUE(prepare(request_for({"alpha>=1"}, "q")));
   pipeline.artefacts[0].version = "2";
-  ASSERT_TRUE(prepare(wish({"beta"}, "q")));
-  auto of_p = run_task(io, book().list("p"));
+  ASSERT_TRUE(prepare(request_for({"beta"}, "q")));
+  auto of_p = run_task(io, service().list("p"));
   ASSERT_TRUE(of_p);
   ASSERT_EQ(of_p->size(), 1u);
   EXPECT_EQ((*of_p)[0].asked, std::vector<std::string>{"alpha"});
   EXPECT_EQ((*of_p)[0].projects, std::vector<std::string>{"p"});
   EXPECT_EQ((*of_p)[0].packages,
             (std::vector<Artefact>{{"alpha", "1.0", "alpha-1.0-py3-none-any.whl", "11"}}));
-  EXPECT_EQ(run_task(io, book().list("q"))->size(), 2u);
-  EXPECT_EQ(run_task(io, book().list("nobody"))->size(), 0u);
-  auto all = run_task(io, book().list("*"));
+  EXPECT_EQ(run_task(io, service().list("q"))->size(), 2u);
+  EXPECT_EQ(run_task(io, service().list("nobody"))->size(), 0u);
+  auto all = run_task(io, service().list("*"));
   ASSERT_EQ(all->size(), 2u);
   const std::string short_id = mine->layer_id.substr(0, 8);
-  EXPECT_EQ(run_task(io, book().find("p", short_id))->record.id, mine->layer_id);
-  EXPECT_EQ(run_task(io, book().find("nobody", mine->layer_id)).error().code(), Errc::kNotFound);
-  EXPECT_EQ(run_task(io, book().find("p", mine->layer_id.substr(0, 7))).error().code(),
+  EXPECT_EQ(run_task(io, service().find("p", short_id))->record.id, mine->layer_id);
+  EXPECT_EQ(run_task(io, service().find("nobody", mine->layer_id)).error().code(), Errc::kNotFound);
+  EXPECT_EQ(run_task(io, service().find("p", mine->layer_id.substr(0, 7))).error().code(),
             Errc::kNotFound);
 }
 
-TEST_F(PackageLayerServiceTest, RefusesWhatCannotBe) {
-  EXPECT_EQ(prepare(wish({})).error().code(), Errc::kInvalidArgument);
-  EXPECT_EQ(prepare(wish({"a"}, "p", "base")).error().code(), Errc::kInvalidArgument);
-  EXPECT_EQ(prepare(wish({"a"}, "p", "nothing")).error().code(), Errc::kNotFound);
-  PackageSetRequest preloading = wish({"a"}, "p", "node");
+TEST_F(PackageLayerServiceTest, RefusesInvalidRequests) {
+  EXPECT_EQ(prepare(request_for({})).error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(prepare(request_for({"a"}, "p", "base")).error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(prepare(request_for({"a"}, "p", "nothing")).error().code(), Errc::kNotFound);
+  PackageSetRequest preloading = request_for({"a"}, "p", "node");
   preloading.dependencies.preload = {"a"};
   EXPECT_EQ(prepare(preloading).error().code(), Errc::kInvalidArgument);
   restart();
   options.unusable = "deps.index_url: is no address";
-  EXPECT_EQ(prepare(wish({"a"})).error().code(), Errc::kUnsupported);
+  EXPECT_EQ(prepare(request_for({"a"})).error().code(), Errc::kUnsupported);
   restart();
   options.enabled = false;
-  EXPECT_EQ(prepare(wish({"a"})).error().code(), Errc::kPolicy);
+  EXPECT_EQ(prepare(request_for({"a"})).error().code(), Errc::kPolicy);
   EXPECT_TRUE(pipeline.fetches.empty());
 }
 
 TEST_F(PackageLayerServiceTest, PreloadComesAfterTheTemplatesOwn) {
-  PackageSetRequest wanted = wish({"alpha"});
+  PackageSetRequest wanted = request_for({"alpha"});
   wanted.definition.preload = {"json"};
   wanted.definition.env = {"A=b"};
   wanted.dependencies.preload = {"alpha", "json"};
@@ -329,28 +334,29 @@ TEST_F(PackageLayerServiceTest, PreloadComesAfterTheTemplatesOwn) {
   EXPECT_EQ(definition.env, wanted.definition.env);
 }
 
-TEST_F(PackageLayerServiceTest, NodeGetsNpm) {
-  ASSERT_TRUE(prepare(wish({"lodash"}, "p", "node")));
+TEST_F(PackageLayerServiceTest, NodeUsesNpm) {
+  ASSERT_TRUE(prepare(request_for({"lodash"}, "p", "node")));
   EXPECT_EQ(pipeline.fetches[0].manager, PackageManager::kNpm);
   EXPECT_EQ(pipeline.fetches[0].template_name, "node");
 }
 
-TEST_F(PackageLayerServiceTest, AChattyInstallerDoesNotFlushTheEventsOfOthers) {
+TEST_F(PackageLayerServiceTest, LimitsTheEventsOfAVerboseInstaller) {
   pipeline.lines.assign(2'000, "Downloading something");
-  ASSERT_TRUE(prepare(wish({"alpha"})));
-  EXPECT_LT(told("p layer.progress"), 30u);
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
+  EXPECT_LT(published("p layer.progress"), 30u);
   EXPECT_GT(heard.size(), 2'000u) << "who waits hears it all";
 }
 
-TEST_F(PackageLayerServiceTest, NothingBeginsAfterStop) {
+TEST_F(PackageLayerServiceTest, StartsNothingAfterStop) {
   pipeline.held = true;
-  auto under_way = start_task(io, book().prepare(wish({"alpha"}), OnBuildProgress{}, cancel));
+  auto under_way =
+      start_task(io, service().prepare(request_for({"alpha"}), OnBuildProgress{}, cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 1; });
-  book().stop();
+  service().stop();
   run_until(io, [&] { return under_way->has_value(); });
   EXPECT_EQ((**under_way).error().code(), Errc::kUnavailable);
   EXPECT_EQ(pipeline.cancelled, 1);
-  EXPECT_EQ(prepare(wish({"alpha"})).error().code(), Errc::kUnavailable);
+  EXPECT_EQ(prepare(request_for({"alpha"})).error().code(), Errc::kUnavailable);
 }
 
 }  // namespace

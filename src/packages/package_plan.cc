@@ -7,7 +7,7 @@
 namespace glovebox::packages {
 namespace {
 
-// As the launcher will make it of its base.
+// The template that the launcher will derive from its base.
 Template composed(const Template& base, const TemplateDefinition& definition) {
   Template made = base;
   made.name = definition.id;
@@ -31,13 +31,13 @@ Result<> check_fits(const Template& made_of, const std::string& name, const Depe
   if (made_of.runtime == RuntimeKind::kNone) {
     return fail(Errc::kInvalidArgument,
                 "profile.dependencies: template \"" + name +
-                    "\" has neither Python nor Node, which packages are for; say language or "
-                    "another template");
+                    "\" has neither Python nor Node; set language or choose another template "
+                    "to use packages");
   }
   if (made_of.runtime == RuntimeKind::kNode && !wanted.requirements.empty()) {
     return fail(Errc::kInvalidArgument,
-                "profile.dependencies.requirements: is for Python; template \"" + name +
-                    "\" takes packages or the lock of a package-lock.json");
+                "profile.dependencies.requirements: only for Python; template \"" + name +
+                    "\" supports packages, or a package-lock.json as lock");
   }
   return {};
 }
@@ -58,8 +58,8 @@ Result<Dependencies> joined_dependencies(const Dependencies& first, const Depend
   const bool has_others = !first.empty() && !second.empty();
   if (has_others && first.lock != second.lock) {
     return fail(Errc::kInvalidArgument,
-                "profile.dependencies: the lock of the template, or of the request, names all "
-                "packages; others cannot be added to it");
+                "profile.dependencies: a lock names all packages; other dependencies cannot be "
+                "combined with it");
   }
   Dependencies both = first;
   both.packages = joined_once(std::move(both.packages), second.packages);
@@ -71,7 +71,7 @@ Result<Dependencies> joined_dependencies(const Dependencies& first, const Depend
   both.preload = joined_once(std::move(both.preload), second.preload);
   if (both.packages.size() > kMaxDependencies || both.requirements.size() > kMaxRequirementsBytes) {
     return fail(Errc::kInvalidArgument,
-                "profile.dependencies: too many, together with those of the template");
+                "profile.dependencies: too many together with those of the template");
   }
   return both;
 }
@@ -88,21 +88,24 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
          (some.lock.empty() || some.lock == all.lock);
 }
 
-Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::ProjectTemplates* book,
+Result<ChosenTemplate> choose_template_with(const node::RunService& node,
+                                            const templates::ProjectTemplates* own_templates,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked) {
   ChosenTemplate chosen;
-  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  const store::TemplateRecord* own =
+      own_templates != nullptr ? own_templates->find(project, name) : nullptr;
   if (own != nullptr) chosen.own_id = own->definition.id;
   const bool is_whole = own == nullptr || own->snapshot.empty();
   const bool has_set =
       is_whole && (!asked.empty() || (own != nullptr && !own->dependencies.empty()));
   if (!has_set) {
-    TRY(const TemplateStatus* status, templates::choose_template(node, book, project, name));
+    TRY(const TemplateStatus* status,
+        templates::choose_template(node, own_templates, project, name));
     chosen.known_ = &status->description;
     return chosen;
   }
-  // Of the administrator's, whether the project's own is there already or not.
+  // The administrator's base, whether or not the launcher has the project's template already.
   const std::string from = own != nullptr ? own->definition.from : name;
   TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
   PackageSetRequest request;
@@ -111,7 +114,7 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node, const 
     request.definition = own->definition;
     TRY(request.dependencies, joined_dependencies(own->dependencies, asked));
     chosen.composed_ = composed(base->description, own->definition);
-    // Another set than the template's is another template.
+    // A set that differs from the template's needs a template of its own.
     if (request.dependencies == own->dependencies) {
       request.kept_layer = own->layer;
     } else {

@@ -15,7 +15,7 @@ Dependencies packages(std::vector<std::string> names) {
   return wanted;
 }
 
-TEST(PackagePlan, BothTogether) {
+TEST(PackagePlan, JoinsDependencies) {
   Dependencies first = packages({"a", "c"});
   first.requirements = "x";
   first.preload = {"a"};
@@ -33,7 +33,7 @@ TEST(PackagePlan, BothTogether) {
   EXPECT_EQ(*joined_dependencies(first, packages({"a"})), first) << "it has that";
 }
 
-TEST(PackagePlan, NothingIsAddedToALock) {
+TEST(PackagePlan, AddsNothingToALock) {
   Dependencies lock;
   lock.lock = "everything";
   EXPECT_EQ(*joined_dependencies(lock, lock), lock);
@@ -46,7 +46,7 @@ TEST(PackagePlan, NothingIsAddedToALock) {
   }
 }
 
-TEST(PackagePlan, TogetherTheyAreBoundedAsEachIs) {
+TEST(PackagePlan, LimitsTheJoinedDependencies) {
   Dependencies many;
   Dependencies more;
   for (std::size_t i = 0; i < kMaxDependencies; ++i) {
@@ -61,7 +61,7 @@ TEST(PackagePlan, TogetherTheyAreBoundedAsEachIs) {
   EXPECT_FALSE(joined_dependencies(large, other));
 }
 
-TEST(PackagePlan, WhatIsInWhat) {
+TEST(PackagePlan, TellsWhetherOneContainsTheOther) {
   Dependencies all = packages({"a", "b"});
   all.requirements = "x";
   EXPECT_TRUE(has_dependencies(all, {}));

@@ -48,8 +48,8 @@ struct CloseQueue {
 
 }  // namespace
 
-// If the layer that a template or snapshot was made with is gone, the one that its packages came to
-// now takes its place.
+// If the layer that a template or snapshot was made with is gone, the layer that its packages were
+// resolved to now replaces it.
 asio::awaitable<void> PackagePreparation::record_layer(Origin origin, std::string layer) {
   if (layer == origin.kept_layer) co_return;
   Result<> recorded;
@@ -59,9 +59,9 @@ asio::awaitable<void> PackagePreparation::record_layer(Origin origin, std::strin
   if (recorded && !origin.snapshot.empty()) {
     recorded = co_await snapshots_.set_layer(origin.snapshot, layer);
   }
-  // The next server then finds out again.
+  // If this fails, the next server resolves it again.
   if (!recorded && recorded.error().code() != Errc::kNotFound) {
-    log::warn("the layer of a template is not recorded", {{"error", recorded.error().message()}});
+    log::warn("cannot record the layer of a template", {{"error", recorded.error().message()}});
   }
 }
 
@@ -80,8 +80,8 @@ Task<PreparedPackages> PackagePreparation::prepare(PackageSetRequest request,
   auto queue = std::make_shared<ProgressQueue>(io_);
   const CloseQueue close(queue);
   Origin origin(request);
-  OnBuildProgress tell = [queue](const BuildProgress& progress) { queue->add(progress); };
-  asio::co_spawn(io_, packages_.prepare(std::move(request), std::move(tell), cancel),
+  OnBuildProgress report = [queue](const BuildProgress& progress) { queue->add(progress); };
+  asio::co_spawn(io_, packages_.prepare(std::move(request), std::move(report), cancel),
                  [queue](std::exception_ptr thrown, Result<PreparedPackages> prepared) {
                    queue->prepared =
                        thrown ? Result<PreparedPackages>(fail(Errc::kInternal, "a build failed"))
@@ -100,7 +100,7 @@ Task<PreparedPackages> PackagePreparation::prepare(PackageSetRequest request,
     if (queue->prepared) break;
     queue->changed.expires_after(kIdleInterval);
     const auto [error] = co_await queue->changed.async_wait(kAwaitTuple);
-    if (error || !is_connected) continue;  // there is progress, or no client to show it to
+    if (error || !is_connected) continue;  // there is progress, or the client is gone
     is_connected = co_await sink.on_idle();
     if (!is_connected) cancel->cancel();
   }

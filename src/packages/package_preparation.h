@@ -1,5 +1,5 @@
-// Prepares a set of packages for a request that waits: has it built or found, and remembers the
-// layer it came to with the template or snapshot that was made with it.
+// Prepares a set of packages for a waiting request: finds or builds its layer, and records the
+// layer with the template or snapshot that it belongs to.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,5 @@
-// What a set of packages stays, and when it becomes something newer: resolved behind its use, kept
-// by templates and snapshots, and never taken away from them.
+// When a set of packages is kept and when it is updated: resolved again in the background, pinned
+// by templates and snapshots, and never removed while pinned.
 #include "packages/testing/package_service_fixture.h"
 
 namespace glovebox::packages {
@@ -7,43 +7,44 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class SetKeeping : public PackageLayerServiceTest {
+class PackageRetention : public PackageLayerServiceTest {
  protected:
-  SetKeeping() {
+  PackageRetention() {
     options.pinned_by = [this](const std::string& layer) {
       return layer == pinned ? std::string("template mine") : std::string();
     };
   }
-  // One more version is on the index, and the time of what was resolved is over.
+  // The index has a new version, and the cached result has expired.
   void time_passes() {
     now += 10'000;
     pipeline.artefacts[0].version += ".1";
   }
   void run_behind() {
-    run_until(io, [this] { return book().figures().building + book().figures().queued == 0; });
+    run_until(io,
+              [this] { return service().figures().building + service().figures().queued == 0; });
   }
   std::string pinned;
 };
 
-TEST_F(SetKeeping, IsResolvedAgainBehindItsUseWhenItsTimeIsOver) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageRetention, ResolvesAnExpiredSetInTheBackground) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   time_passes();
   pipeline.held = true;
   heard.clear();
-  auto same = prepare(wish({"alpha"}));
+  auto same = prepare(request_for({"alpha"}));
   ASSERT_TRUE(same);
   EXPECT_EQ(same->layer_id, first->layer_id);
   EXPECT_EQ(same->template_id, first->template_id);
   EXPECT_FALSE(same->built);
-  EXPECT_EQ(heard, std::vector<std::string>{"ready"}) << "nobody waits for the index";
+  EXPECT_EQ(heard, std::vector<std::string>{"ready"}) << "the call does not wait for the index";
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   EXPECT_EQ(pipeline.fetches.size(), 2u) << "once";
   pipeline.let_go();
   run_behind();
   heard.clear();
-  auto newer = prepare(wish({"alpha"}));
+  auto newer = prepare(request_for({"alpha"}));
   ASSERT_TRUE(newer);
   EXPECT_NE(newer->layer_id, first->layer_id);
   EXPECT_NE(newer->template_id, first->template_id);
@@ -52,53 +53,53 @@ TEST_F(SetKeeping, IsResolvedAgainBehindItsUseWhenItsTimeIsOver) {
   EXPECT_EQ(pipeline.fetches.size(), 2u);
 }
 
-TEST_F(SetKeeping, OneThatComesToTheSameIsFreshAgain) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageRetention, IsFreshAgainIfTheResultIsTheSame) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   for (std::size_t times = 2; times < 5; ++times) {
     now += 10'000;
-    auto same = prepare(wish({"alpha"}));
+    auto same = prepare(request_for({"alpha"}));
     ASSERT_TRUE(same);
     EXPECT_EQ(same->layer_id, first->layer_id);
     run_until(io, [&] { return pipeline.fetches.size() == times; });
     run_behind();
-    ASSERT_TRUE(prepare(wish({"alpha"})));
+    ASSERT_TRUE(prepare(request_for({"alpha"})));
     EXPECT_EQ(pipeline.fetches.size(), times);
   }
 }
 
-TEST_F(SetKeeping, AFailureBehindIsToldAndNoErrorOfTheCall) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageRetention, PublishesABackgroundFailureAndTheCallSucceeds) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
-  // Of the index, and of ours, which no cache of failures has.
+  // One of the index, and one of this host, which is not cached.
   for (const Errc code : {Errc::kInvalidArgument, Errc::kUnavailable}) {
     const std::size_t before = pipeline.fetches.size();
     now += 100'000;
-    events_told();
+    published_events();
     pipeline.failures = {Error(code, "could not connect")};
-    auto second = prepare(wish({"alpha"}));
+    auto second = prepare(request_for({"alpha"}));
     ASSERT_TRUE(second) << second.error().message();
     EXPECT_EQ(second->layer_id, first->layer_id);
     run_until(io, [&] { return pipeline.fetches.size() == before + 1; });
     run_behind();
-    EXPECT_EQ(told("p layer.failed"), 1u);
-    ASSERT_TRUE(prepare(wish({"alpha"})));
+    EXPECT_EQ(published("p layer.failed"), 1u);
+    ASSERT_TRUE(prepare(request_for({"alpha"})));
     io.poll();
     EXPECT_EQ(pipeline.fetches.size(), before + 1) << "not again for a while";
   }
   now += 100'000;
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   run_until(io, [&] { return pipeline.fetches.size() == 4; });
 }
 
-TEST_F(SetKeeping, WhatIsBehindMakesWayForWhatSomebodyWaitsFor) {
+TEST_F(PackageRetention, ABackgroundBuildYieldsToABuildWithAWaiter) {
   options.max_builds = 1;
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   now += 10'000;
   pipeline.held = true;
-  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_TRUE(prepare(request_for({"alpha"})));
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
-  auto other = start_task(io, book().prepare(wish({"beta"}), OnBuildProgress{}, cancel));
+  auto other = start_task(io, service().prepare(request_for({"beta"}), OnBuildProgress{}, cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 3; });
   EXPECT_EQ(pipeline.cancelled, 1);
   pipeline.let_go();
@@ -106,10 +107,10 @@ TEST_F(SetKeeping, WhatIsBehindMakesWayForWhatSomebodyWaitsFor) {
   EXPECT_TRUE(**other);
 }
 
-TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageRetention, ResolvesNowOnRequest) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
-  PackageSetRequest again = wish({"alpha"});
+  PackageSetRequest again = request_for({"alpha"});
   again.resolve_now = true;
   auto same = prepare(again);
   ASSERT_TRUE(same);
@@ -121,11 +122,11 @@ TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
   ASSERT_TRUE(newer);
   EXPECT_TRUE(newer->built);
   EXPECT_NE(newer->layer_id, first->layer_id);
-  EXPECT_EQ(prepare(wish({"alpha"}))->layer_id, newer->layer_id);
+  EXPECT_EQ(prepare(request_for({"alpha"}))->layer_id, newer->layer_id);
   pipeline.failures = {Error(Errc::kInvalidArgument, "could not connect")};
   EXPECT_FALSE(prepare(again));
-  EXPECT_TRUE(prepare(wish({"alpha"})));
-  PackageSetRequest locked = wish({});
+  EXPECT_TRUE(prepare(request_for({"alpha"})));
+  PackageSetRequest locked = request_for({});
   locked.dependencies.lock = "lock-version = \"1.0\"";
   locked.resolve_now = true;
   ASSERT_TRUE(prepare(locked));
@@ -134,10 +135,10 @@ TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
   EXPECT_EQ(pipeline.fetches.size(), fetches) << "a lock says what it comes to";
 }
 
-TEST_F(SetKeeping, AKeptLayerIsUsedWhateverTheIndexHas) {
-  auto first = prepare(wish({"alpha"}));
+TEST_F(PackageRetention, UsesAKeptLayerDespiteANewerVersion) {
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
-  PackageSetRequest own = wish({"alpha"});
+  PackageSetRequest own = request_for({"alpha"});
   own.definition.id = "own.abcdefghij0123456789";
   own.kept_layer = first->layer_id;
   own.resolve_now = true;
@@ -152,15 +153,15 @@ TEST_F(SetKeeping, AKeptLayerIsUsedWhateverTheIndexHas) {
     io.poll();
     EXPECT_EQ(pipeline.fetches.size(), 1u);
   }
-  // Others go on to what is newer.
-  PackageSetRequest others = wish({"alpha"});
+  // Other requests use the newer version.
+  PackageSetRequest others = request_for({"alpha"});
   others.resolve_now = true;
   EXPECT_NE(prepare(others)->layer_id, first->layer_id);
   EXPECT_EQ(prepare(own)->layer_id, first->layer_id);
 }
 
-TEST_F(SetKeeping, AKeptLayerThatIsGoneOrCorruptIsResolvedAgain) {
-  PackageSetRequest own = wish({"alpha"});
+TEST_F(PackageRetention, ResolvesAgainIfTheKeptLayerIsGoneOrCorrupt) {
+  PackageSetRequest own = request_for({"alpha"});
   own.kept_layer = std::string(32, 'f');
   auto gone = prepare(own);
   ASSERT_TRUE(gone) << gone.error().message();
@@ -175,15 +176,16 @@ TEST_F(SetKeeping, AKeptLayerThatIsGoneOrCorruptIsResolvedAgain) {
   ASSERT_TRUE(corrupt) << corrupt.error().message();
   EXPECT_TRUE(corrupt->built);
   EXPECT_EQ(pipeline.fetches.size(), 2u);
-  EXPECT_EQ(layers.dropped, std::vector<std::string>{gone->layer_id}) << "nobody keeps a bad one";
+  EXPECT_EQ(layers.dropped, std::vector<std::string>{gone->layer_id})
+      << "a corrupt layer is not kept";
 }
 
-TEST_F(SetKeeping, AKeptLayerIsOfNoUseToAnotherPython) {
+TEST_F(PackageRetention, DoesNotUseAKeptLayerWithAnotherPython) {
   std::string mark = "python3.11 100 1";
   options.interpreter_mark = [&mark](PackageManager) { return mark; };
-  auto first = prepare(wish({"alpha"}));
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
-  PackageSetRequest own = wish({"alpha"});
+  PackageSetRequest own = request_for({"alpha"});
   own.kept_layer = first->layer_id;
   mark = "python3.11 101 2";  // the host has an update of the same version
   ASSERT_TRUE(prepare(own));
@@ -193,44 +195,44 @@ TEST_F(SetKeeping, AKeptLayerIsOfNoUseToAnotherPython) {
   EXPECT_EQ(pipeline.fetches.size(), 2u);
 }
 
-TEST_F(SetKeeping, WhatATemplateWasMadeWithIsNeverTakenAway) {
+TEST_F(PackageRetention, NeverRemovesTheLayerOfATemplate) {
   options.disk_ceiling = 1'500;
-  auto first = prepare(wish({"alpha"}));
+  auto first = prepare(request_for({"alpha"}));
   ASSERT_TRUE(first);
   pinned = first->layer_id;
   first->hold.reset();
-  restart();  // nobody has used it since
-  auto listed = run_task(io, book().list("p"));
+  restart();  // not used since
+  auto listed = run_task(io, service().list("p"));
   ASSERT_TRUE(listed);
   EXPECT_TRUE(listed->front().record.in_use);
-  EXPECT_TRUE(run_task(io, book().find("p", pinned))->record.in_use);
-  auto removed = run_task(io, book().remove(pinned));
+  EXPECT_TRUE(run_task(io, service().find("p", pinned))->record.in_use);
+  auto removed = run_task(io, service().remove(pinned));
   ASSERT_FALSE(removed);
   EXPECT_EQ(removed.error().code(), Errc::kConflict);
   EXPECT_EQ(removed.error().message(), "the layer is in use by template mine");
-  auto pruned = run_task(io, book().prune({}));
+  auto pruned = run_task(io, service().prune({}));
   ASSERT_TRUE(pruned);
   EXPECT_TRUE(pruned->removed.empty());
   pipeline.artefacts[0].version = "2";
-  ASSERT_TRUE(prepare(wish({"beta"})));
+  ASSERT_TRUE(prepare(request_for({"beta"})));
   EXPECT_TRUE(layers.all.contains(pinned)) << "above the ceiling, and the longest unused";
-  // It goes when the template has gone.
+  // It can be removed after the template.
   const std::string layer = std::exchange(pinned, "");
-  ASSERT_TRUE(run_task(io, book().remove(layer)));
+  ASSERT_TRUE(run_task(io, service().remove(layer)));
   EXPECT_FALSE(layers.all.contains(layer));
 }
 
-TEST_F(SetKeeping, ALayerIsFreeWhenItsTemplateWasRemoved) {
-  PackageSetRequest own = wish({"alpha"});
+TEST_F(PackageRetention, RemovesALayerAfterItsTemplate) {
+  PackageSetRequest own = request_for({"alpha"});
   own.definition.id = "own.abcdefghij0123456789";
   auto first = prepare(own);
   ASSERT_TRUE(first);
   first->hold.reset();
   layers.in_use.insert(first->layer_id);
-  EXPECT_TRUE(run_task(io, book().prune({}))->removed.empty());
-  templates.forget(own.definition.id);  // as the book of templates does
+  EXPECT_TRUE(run_task(io, service().prune({}))->removed.empty());
+  templates.forget(own.definition.id);  // as ProjectTemplates does
   layers.in_use.clear();
-  EXPECT_EQ(run_task(io, book().prune({}))->removed, std::vector<std::string>{first->layer_id});
+  EXPECT_EQ(run_task(io, service().prune({}))->removed, std::vector<std::string>{first->layer_id});
 }
 
 }  // namespace

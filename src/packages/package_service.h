@@ -1,6 +1,6 @@
 // Sets of packages: resolved and installed once, kept as layers, and made into templates with a
-// zygote of their own for each project. What the routes use; the building itself is
-// build_pipeline's, the remembering layer_memory's.
+// zygote of their own for each project. This is the interface for the routes; build_pipeline.h
+// builds, and layer_index.h keeps the results.
 #pragma once
 
 #include <chrono>
@@ -18,38 +18,37 @@
 
 namespace glovebox::packages {
 
-// What a run, a session or a template wants.
+// The packages that a run, a session or a template needs.
 struct PackageSetRequest {
   std::string project;
   std::string key_id;
-  // What sandboxes of it are made of. `id`: of a template that a project made; empty: one is
-  // derived from everything else here, so that the same request has the same template. Its `layers`
-  // are filled in here; its preload is what the template's zygote imports besides its base's, and
-  // the set's own come after them.
+  // The template of its sandboxes. `id`: of a template that a project made; empty: derived from
+  // everything else here, so that equal requests share a template. The service fills in `layers`.
+  // The zygote imports the base's preload, then this preload, then the set's own.
   TemplateDefinition definition;
   Dependencies dependencies;
-  // What a template or a snapshot that was made with these packages came to then: used as long as
-  // it is there and intact, whatever the index has by now. Empty: as remembered.
+  // The layer that a template or snapshot was made with: used as long as it exists and is intact,
+  // even if the index has newer versions. Empty: use the layer index.
   std::string kept_layer{};
-  std::string snapshot{};  // whose packages they are, as they are; or empty
-  // The index is asked now, however short ago it was, and an error is an error. Not if a layer is
-  // kept, and not of a lock, which says itself what it comes to.
+  std::string snapshot{};  // the snapshot whose packages these are; or empty
+  // Resolve again now, even if the cached result is fresh, and fail if that fails. Ignored for a
+  // kept layer and for a lock, which determines its artefacts.
   bool resolve_now = false;
 };
 
 struct PreparedPackages {
-  std::string template_id;  // as the node calls it
+  std::string template_id;  // the node's id for it
   std::string layer_id;
-  bool built = false;  // it was built for this, or for somebody at the same time
+  bool built = false;  // built for this request or a concurrent one
   std::chrono::milliseconds waited{0};
-  // Why no interpreter waits with the packages imported: runs of it are cold. Empty: one does.
+  // Why no warm interpreter is ready, so that runs start cold. Empty: one is ready.
   std::string cold_because{};
   // Keeps the template known until the run is over or the session has been made.
   std::shared_ptr<void> hold{};
 };
 
 struct PruneRequest {
-  // Those unused for at least so long; zero: all that are not in use.
+  // Remove layers unused for at least this long; zero: all that are not in use.
   std::chrono::seconds unused_for{0};
   bool dry_run = false;
 };
@@ -68,23 +67,21 @@ class PackageService {
  public:
   virtual ~PackageService() = default;
 
-  // The template of the set, ready to be run warm: built, checked, defined and started if it is not
-  // there. kInvalidArgument: what was asked for is wrong, or the installer says no, with its words;
-  // kTimeout: the build took too long; kPolicy: the administrator wants none (deps.enabled);
+  // The template of the set, ready to run warm: built, checked, defined and started if needed.
+  // kInvalidArgument: an invalid request, or the installer failed, with its message; kTimeout: the
+  // build took too long; kPolicy: disabled by the administrator (deps.enabled);
   // kResourceExhausted: too many builds wait, or the disk is full; kUnavailable: no launcher or
-  // gateway; kCancelled-like kUnavailable when `cancel` was. `say` may be empty; it is called as
-  // things happen, and not after this returns.
-  virtual Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress say,
-                                std::shared_ptr<node::CancelFlag> cancel) = 0;
+  // gateway, or cancelled. `report` may be empty; it is not called after this returns.
+  virtual Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress report,
+                                         std::shared_ptr<node::CancelFlag> cancel) = 0;
 
-  // Of one project ("*": of all), the most recently used first.
+  // The layers of one project ("*": all), most recently used first.
   virtual Task<std::vector<LayerView>> list(std::string project) = 0;
-  // By its id or the first eight or more characters of it. kNotFound.
+  // By its id or a prefix of at least eight characters. kNotFound.
   virtual Task<LayerView> find(std::string project, std::string id) = 0;
   virtual Task<> remove(std::string id) = 0;  // kConflict: it is in use
   virtual Task<PruneReport> prune(PruneRequest request) = 0;
-  // Compares it with its digest. One that is not intact is taken out of use, and built again when
-  // somebody asks for it.
+  // Verifies its digest. A damaged layer is taken out of use and built again on the next request.
   virtual Task<CheckReport> check(std::string id) = 0;
   virtual PackageFigures figures() const { return {}; }
 };

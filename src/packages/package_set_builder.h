@@ -1,6 +1,6 @@
-// From a wish to a layer: packages are fetched, the layer that they come to is found or made, and
-// what was asked for is written into its note. Two wishes that come to one layer at the same time
-// make it once.
+// Builds the layer of a request: fetches the packages, finds or makes the layer they resolve to,
+// and records the request in its manifest. Concurrent requests that resolve to one layer make it
+// once.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,7 +21,7 @@
 namespace glovebox::packages {
 
 struct PackageSetWork {
-  PackageSetTarget place;
+  PackageSetTarget target;
   BuildRequest request;
   std::string spec;
   std::string asked;  // for people
@@ -41,18 +41,18 @@ struct BuilderOptions {
 
 class PackageSetBuilder {
  public:
-  PackageSetBuilder(asio::io_context& io, LayerIndex& memory, LayerMaintenance& shelf, BuildPipeline& pipeline,
-             events::EventHub& events, BuilderOptions options)
+  PackageSetBuilder(asio::io_context& io, LayerIndex& index, LayerMaintenance& maintenance,
+                    BuildPipeline& pipeline, events::EventHub& events, BuilderOptions options)
       : io_(io),
-        index_(memory),
-        maintenance_(shelf),
+        index_(index),
+        maintenance_(maintenance),
         pipeline_(pipeline),
         events_(events),
         options_(std::move(options)) {}
 
-  // The id of a layer that is there. Failures are remembered where that is right, and told.
-  Task<std::string> make(PackageSetWork work, BuildEvents::Projects projects, OnBuildProgress say,
-                         std::shared_ptr<node::CancelFlag> cancel);
+  // The id of the layer. Publishes failures, and caches those that would repeat.
+  Task<std::string> make(PackageSetWork work, BuildEvents::Projects projects,
+                         OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel);
   const BuilderFigures& figures() const { return figures_; }
 
  private:
@@ -64,13 +64,13 @@ class PackageSetBuilder {
     std::string id;
     bool reused = false;
   };
-  Task<Made> fetch_and_make(PackageSetWork work, OnBuildProgress say,
+  Task<Made> fetch_and_make(PackageSetWork work, OnBuildProgress report,
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<std::string> free_id(const PackageSetWork& work, const Fetched& fetched,
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<> record_request(std::string id, const PackageSetWork& work);
-  Task<LayerRecord> keep(PackageSetWork work, Fetched fetched, std::string id, OnBuildProgress say,
-                         std::shared_ptr<node::CancelFlag> cancel);
+  Task<LayerRecord> keep(PackageSetWork work, Fetched fetched, std::string id,
+                         OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel);
 
   asio::io_context& io_;
   LayerIndex& index_;
@@ -79,7 +79,7 @@ class PackageSetBuilder {
   events::EventHub& events_;
   BuilderOptions options_;
   BuilderFigures figures_;
-  // By layer. Shared with those who make one: they may go after this.
+  // By layer id. Shared with running coroutines, which may outlive this object.
   using MakingAll = std::map<std::string, std::shared_ptr<Making>>;
   std::shared_ptr<MakingAll> making_ = std::make_shared<MakingAll>();
 };

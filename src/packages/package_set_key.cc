@@ -10,11 +10,11 @@
 namespace glovebox::packages {
 namespace {
 
-// Of the layout of layers and of these texts: layers of another are never taken for ours.
+// Version of the layer layout and of these keys: layers of other versions are never reused.
 constexpr std::string_view kKeyForm = "glovebox set 1";
 constexpr std::size_t kMaxAskedText = 400;
 
-// Fields with their sizes before them: no field can be taken for two, or two for one.
+// Length-prefixed fields: no two lists of fields have the same text.
 class Text {
  public:
   Text& add(std::string_view field) {
@@ -78,7 +78,7 @@ std::string sorted_list(std::vector<std::string> parts) {
 
 bool is_version(char c) { return is_name(c) || c == '*' || c == '+' || c == '!'; }
 
-// "op version", with no space but between the two; nothing: it is no such thing.
+// "op version" without space; nullopt: not a version clause.
 std::optional<std::string> canonical_clause(std::string_view text) {
   for (const std::string_view op : {"===", "==", "~=", "!=", "<=", ">=", "<", ">"}) {
     if (text.substr(0, op.size()) != op) continue;
@@ -89,8 +89,8 @@ std::optional<std::string> canonical_clause(std::string_view text) {
   return std::nullopt;
 }
 
-// NAME [EXTRAS] VERSIONS ; MARKER, as PEP 508 has it. Only what is wholly that is given another
-// form: a wish that is wrong must not be taken for one that is right, which others may have.
+// NAME [EXTRAS] VERSIONS ; MARKER, as in PEP 508. Only fully valid text is normalised: an invalid
+// requirement must not share the key of a valid one.
 std::string canonical_requirement(std::string_view text) {
   text = without_space(text);
   const std::string as_it_is(text);
@@ -140,27 +140,27 @@ std::string with_plain_lines(std::string_view text) {
 }  // namespace
 
 std::string canonical_package(PackageManager manager, std::string_view text) {
-  // npm's names have a case, and what follows them may be a tag.
+  // npm's names are case-sensitive, and a tag may follow them.
   return manager == PackageManager::kPip ? canonical_requirement(text)
                                          : std::string(without_space(text));
 }
 
-std::string spec_key(const PackageSetTarget& place, const Dependencies& wanted) {
+std::string spec_key(const PackageSetTarget& target, const Dependencies& wanted) {
   std::vector<std::string> packages;
   for (const std::string& package : wanted.packages) {
-    packages.push_back(canonical_package(place.manager, package));
+    packages.push_back(canonical_package(target.manager, package));
   }
   std::sort(packages.begin(), packages.end());
   packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
   Text text;
-  text.add(kKeyForm).add("spec").add(manager_name(place.manager)).add(place.index);
-  text.add(place.architecture).add(place.interpreter_mark).add(place.template_name);
-  text.add(place.template_layers).add(packages);
+  text.add(kKeyForm).add("spec").add(manager_name(target.manager)).add(target.index);
+  text.add(target.architecture).add(target.interpreter_mark).add(target.template_name);
+  text.add(target.template_layers).add(packages);
   text.add(with_plain_lines(wanted.requirements)).add(with_plain_lines(wanted.lock));
   return text.digest();
 }
 
-std::string layer_id(const PackageSetTarget& place, const std::string& interpreter,
+std::string layer_id(const PackageSetTarget& target, const std::string& interpreter,
                      const std::vector<Artefact>& artefacts, unsigned attempt) {
   std::vector<std::string> all;
   for (const Artefact& one : artefacts) {
@@ -170,9 +170,9 @@ std::string layer_id(const PackageSetTarget& place, const std::string& interpret
   }
   std::sort(all.begin(), all.end());
   Text text;
-  text.add(kKeyForm).add("layer").add(manager_name(place.manager)).add(place.index);
-  text.add(place.architecture).add(interpreter).add(place.template_layers).add(all);
-  text.add(place.lock.empty() ? "" : store::sha256_hex(place.lock)).add(std::to_string(attempt));
+  text.add(kKeyForm).add("layer").add(manager_name(target.manager)).add(target.index);
+  text.add(target.architecture).add(interpreter).add(target.template_layers).add(all);
+  text.add(target.lock.empty() ? "" : store::sha256_hex(target.lock)).add(std::to_string(attempt));
   return text.digest().substr(0, kLayerIdSize);
 }
 
@@ -209,9 +209,7 @@ std::string asked_text(const Dependencies& wanted) {
     return " (" + std::to_string(std::count(text.begin(), text.end(), '\n') + 1) + " lines)";
   };
   std::string text;
-  const auto add = [&text](const std::string& words) {
-    text += (text.empty() ? "" : ", ") + words;
-  };
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
   for (const std::string& package : wanted.packages) add(package);
   if (!wanted.requirements.empty()) add("requirements.txt" + lines(wanted.requirements));
   if (!wanted.lock.empty()) add("lock file" + lines(wanted.lock));

@@ -23,7 +23,7 @@ Dependencies packages(std::vector<std::string> names) {
   return wanted;
 }
 
-TEST(CanonicalPackage, SpellingsOfOneRequirementAreOne) {
+TEST(CanonicalPackage, NormalisesSpellings) {
   const auto pip = [](const char* text) { return canonical_package(PackageManager::kPip, text); };
   EXPECT_EQ(pip(" Flask_Login [Async, b] >= 2 , <3"), "flask-login[async,b]<3,>=2");
   EXPECT_EQ(pip("flask.login[b,async]<3,>=2"), "flask-login[async,b]<3,>=2");
@@ -32,21 +32,21 @@ TEST(CanonicalPackage, SpellingsOfOneRequirementAreOne) {
   EXPECT_EQ(pip("x==1.0.POST1"), "x==1.0.POST1");
 }
 
-TEST(CanonicalPackage, WhatIsNotUnderstoodStaysAsItIs) {
+TEST(CanonicalPackage, LeavesInvalidTextUnchanged) {
   EXPECT_EQ(canonical_package(PackageManager::kPip, " [what "), "[what");
   EXPECT_EQ(canonical_package(PackageManager::kPip, "a[b"), "a[b");
-  // Each of these is wrong, and must not be taken for the right one that others ask for.
+  // Each is invalid and must not share the key of a valid requirement.
   for (const char* wrong : {"pan das", "pandas,", "numpy==2 .0", "numpy==", "a,b", "a(>=1)", "a[]",
                             "a[b c]", "a >=1,,<2", "A =1"}) {
     EXPECT_EQ(canonical_package(PackageManager::kPip, wrong), wrong);
   }
 }
 
-TEST(CanonicalPackage, NamesOfNpmHaveACase) {
+TEST(CanonicalPackage, NpmNamesAreCaseSensitive) {
   EXPECT_EQ(canonical_package(PackageManager::kNpm, " JSONStream@1 "), "JSONStream@1");
 }
 
-TEST(LayerId, OfALockFileIsOnlyForThoseWhoHaveTheSame) {
+TEST(LayerId, DependsOnTheLockFile) {
   const std::vector<Artefact> artefacts{{"good", "1.0", "good-1.0.tgz", "sha512-x"}};
   PackageSetTarget locked = python();
   locked.lock = "{}";
@@ -56,7 +56,7 @@ TEST(LayerId, OfALockFileIsOnlyForThoseWhoHaveTheSame) {
   EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(other, "node-20", artefacts));
 }
 
-TEST(SpecKey, EqualWishesShareOne) {
+TEST(SpecKey, EqualRequestsShareAKey) {
   const std::string key = spec_key(python(), packages({"NumPy>=2", "requests"}));
   EXPECT_EQ(key.size(), 64u);
   EXPECT_EQ(spec_key(python(), packages({"requests", "numpy >=2", "Requests"})), key);
@@ -65,10 +65,10 @@ TEST(SpecKey, EqualWishesShareOne) {
   EXPECT_EQ(spec_key(python(), preloading), key) << "preload changes no layer";
 }
 
-TEST(SpecKey, EverythingThatMattersChangesIt) {
+TEST(SpecKey, DependsOnEveryInput) {
   std::set<std::string> keys{spec_key(python(), packages({"a", "b"}))};
-  const auto add = [&keys](const PackageSetTarget& place, const Dependencies& wanted) {
-    EXPECT_TRUE(keys.insert(spec_key(place, wanted)).second);
+  const auto add = [&keys](const PackageSetTarget& target, const Dependencies& wanted) {
+    EXPECT_TRUE(keys.insert(spec_key(target, wanted)).second);
   };
   add(python(), packages({"a"}));
   add(python(), packages({"a,b"}));
@@ -78,27 +78,27 @@ TEST(SpecKey, EverythingThatMattersChangesIt) {
   Dependencies lock;
   lock.lock = "a\nb";
   add(python(), lock);
-  PackageSetTarget place = python();
-  place.index = "https://other/simple";
-  add(place, packages({"a", "b"}));
-  place = python();
-  place.architecture = "aarch64";
-  add(place, packages({"a", "b"}));
-  place = python();
-  place.interpreter_mark = "python3.12";
-  add(place, packages({"a", "b"}));
-  place = python();
-  place.template_name = "python-data";
-  add(place, packages({"a", "b"}));
-  place = python();
-  place.template_layers = {"/opt/x"};
-  add(place, packages({"a", "b"}));
-  place = python();
-  place.manager = PackageManager::kNpm;
-  add(place, packages({"a", "b"}));
+  PackageSetTarget target = python();
+  target.index = "https://other/simple";
+  add(target, packages({"a", "b"}));
+  target = python();
+  target.architecture = "aarch64";
+  add(target, packages({"a", "b"}));
+  target = python();
+  target.interpreter_mark = "python3.12";
+  add(target, packages({"a", "b"}));
+  target = python();
+  target.template_name = "python-data";
+  add(target, packages({"a", "b"}));
+  target = python();
+  target.template_layers = {"/opt/x"};
+  add(target, packages({"a", "b"}));
+  target = python();
+  target.manager = PackageManager::kNpm;
+  add(target, packages({"a", "b"}));
 }
 
-TEST(SpecKey, EndsOfLinesDoNotMatter) {
+TEST(SpecKey, IgnoresLineEndings) {
   Dependencies unix_file;
   unix_file.requirements = "a==1\nb==2";
   Dependencies other;
@@ -106,7 +106,7 @@ TEST(SpecKey, EndsOfLinesDoNotMatter) {
   EXPECT_EQ(spec_key(python(), unix_file), spec_key(python(), other));
 }
 
-TEST(LayerId, IsOfTheArtefactsInAnyOrder) {
+TEST(LayerId, IgnoresTheOrderOfArtefacts) {
   const std::vector<Artefact> one = {{"a", "1", "a.whl", "aa"}, {"b", "2", "b.whl", "bb"}};
   const std::vector<Artefact> two = {one[1], one[0]};
   const std::string id = layer_id(python(), "cpython-3.11", one);
@@ -123,7 +123,7 @@ TEST(LayerId, IsOfTheArtefactsInAnyOrder) {
   EXPECT_NE(layer_id(python(), "cpython-3.11", other_bytes), id);
 }
 
-TEST(DerivedTemplateId, IsOneThatTheLauncherTakesAndOfEverything) {
+TEST(DerivedTemplateId, IsValidAndDependsOnEveryInput) {
   TemplateDefinition definition;
   definition.from = "python";
   definition.layers = {std::string(32, 'a')};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kWarmWindow{60};
 constexpr unsigned kMostWarmAttempts = 3;
-// An interpreter that nobody starts: the launcher has no room for it.
+// If the interpreter is still idle after this, the launcher has no room for it.
 constexpr std::chrono::seconds kStaysIdle{3};
 
 bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
@@ -24,9 +24,9 @@ bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
 
 }  // namespace
 
-Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project, TemplateDefinition definition,
-                                              OnBuildProgress say,
-                                              std::shared_ptr<node::CancelFlag> cancel) {
+Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
+    std::string project, TemplateDefinition definition, OnBuildProgress report,
+    std::shared_ptr<node::CancelFlag> cancel) {
   const bool is_derived = definition.id.empty();
   for (unsigned attempt = 0;; ++attempt) {
     if (is_derived) {
@@ -39,10 +39,10 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project,
     while (entry->busy && !cancel->cancelled()) {
       co_await entry->notifier.wait(Clock::now() + options_.look_every * 20);
     }
-    if (cancel->cancelled()) co_return nobody_waits();
+    if (cancel->cancelled()) co_return build_cancelled();
     const auto still = all_.find(definition.id);
     if (still == all_.end() || still->second != entry) {
-      --attempt;  // whoever defined it was refused, and it is not kept
+      --attempt;  // the launcher refused the definition, and the entry was erased
       continue;
     }
     if (!must_be_defined(*entry, definition)) {
@@ -61,29 +61,28 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project,
       }
     };
     const Busy busy(*entry);
-    if (say) say({BuildPhase::kWarming, ""});
+    if (report) report({BuildPhase::kWarming, ""});
     const bool was_defined = entry->defined;
     Result<> defined = co_await define(entry, definition, cancel);
     if (!defined) {
       if (!was_defined) all_.erase(definition.id);
-      // Another server of this launcher's has one of this id.
+      // Another server at this launcher uses this id.
       const bool is_taken = is_derived && defined.error().code() == Errc::kConflict;
       if (is_taken && attempt + 1 < kMostWarmAttempts) continue;
       co_return fail(std::move(defined.error()));
     }
     CO_TRY(std::string cold_because, co_await warm(entry, cancel));
     entry->used = options_.now();
-    if (!cold_because.empty() && say) {
-      say({BuildPhase::kWarming, "its interpreter does not wait, runs are cold: " + cold_because});
+    if (!cold_because.empty() && report) {
+      report({BuildPhase::kWarming, "runs start cold, no interpreter is ready: " + cold_because});
     }
     Ready made{definition.id, std::move(cold_because), entry};
     co_return made;
   }
 }
 
-Result<PackageSetTemplates::EntryPtr> PackageSetTemplates::entry_for(const std::string& project,
-                                                       const TemplateDefinition& definition,
-                                                       bool is_derived) {
+Result<PackageSetTemplates::EntryPtr> PackageSetTemplates::entry_for(
+    const std::string& project, const TemplateDefinition& definition, bool is_derived) {
   const auto known = all_.find(definition.id);
   if (known != all_.end()) return known->second;
   if (is_derived) {
@@ -107,10 +106,10 @@ Result<> PackageSetTemplates::count_new(const std::string& project) {
   std::deque<Clock::time_point>& times = made_at_[project];
   if (times.size() >= options_.most_new_in_a_minute) {
     const auto wait = std::chrono::ceil<std::chrono::seconds>(times.front() + kWarmWindow - now);
-    return fail(Errc::kResourceExhausted,
-                "the project may begin with " + std::to_string(options_.most_new_in_a_minute) +
-                    " new sets of packages per minute, and has; again in " +
-                    std::to_string(wait.count()) + " s");
+    return fail(Errc::kResourceExhausted, "the project reached its limit of " +
+                                              std::to_string(options_.most_new_in_a_minute) +
+                                              " new package sets per minute; try again in " +
+                                              std::to_string(wait.count()) + " s");
   }
   times.push_back(now);
   return {};
@@ -125,24 +124,25 @@ Result<> PackageSetTemplates::make_room(const std::string& project) {
     if (entry->project == project) ++its;
   }
   if (its >= options_.most_of_a_project && !forget_oldest(&project)) {
-    return fail(Errc::kResourceExhausted, "the project uses " + std::to_string(its) +
-                                              " sets of packages at once, and no more may be");
+    return fail(Errc::kResourceExhausted, "the project reached its limit of " +
+                                              std::to_string(its) + " package sets in use at once");
   }
   if (all >= options_.most && its < options_.most_of_a_project && !forget_oldest(nullptr)) {
-    return fail(Errc::kResourceExhausted, "this server has " + std::to_string(all) +
-                                              " sets of packages in use, and no more may be");
+    return fail(Errc::kResourceExhausted, "the server reached its limit of " + std::to_string(all) +
+                                              " package sets in use at once; try again later");
   }
   return {};
 }
 
-bool PackageSetTemplates::must_be_defined(const Entry& entry, const TemplateDefinition& definition) const {
+bool PackageSetTemplates::must_be_defined(const Entry& entry,
+                                          const TemplateDefinition& definition) const {
   return !entry.defined || entry.definition != definition ||
          service_.find(definition.id) == nullptr || service_.refusal_of(definition.id).has_value();
 }
 
-// Also starts the interpreter of one that is defined already: one that was idle has none.
+// For a template that is already defined, this restarts its interpreter if it was idle.
 Task<> PackageSetTemplates::define(EntryPtr entry, TemplateDefinition definition,
-                            std::shared_ptr<node::CancelFlag> cancel) {
+                                   std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point deadline = Clock::now() + options_.launcher_within;
   asio::steady_timer timer(io_);
   bool made_room = false;
@@ -154,9 +154,9 @@ Task<> PackageSetTemplates::define(EntryPtr entry, TemplateDefinition definition
       made_room = true;
       continue;
     }
-    // It is being restarted.
-    const bool may_come = code == Errc::kUnavailable && Clock::now() < deadline;
-    if (!may_come || cancel->cancelled()) {
+    // The launcher is being restarted.
+    const bool may_return = code == Errc::kUnavailable && Clock::now() < deadline;
+    if (!may_return || cancel->cancelled()) {
       entry->defined = entry->defined && code == Errc::kUnavailable;
       co_return defined;
     }
@@ -169,14 +169,15 @@ Task<> PackageSetTemplates::define(EntryPtr entry, TemplateDefinition definition
   co_return Result<>();
 }
 
-// Empty when its interpreter waits, else why not.
-Task<std::string> PackageSetTemplates::warm(EntryPtr entry, std::shared_ptr<node::CancelFlag> cancel) {
+// Empty if its interpreter is ready, else why it is not.
+Task<std::string> PackageSetTemplates::warm(EntryPtr entry,
+                                            std::shared_ptr<node::CancelFlag> cancel) {
   const std::string id = entry->definition.id;
   const Clock::time_point began = Clock::now();
   const auto patience = entry->was_ready ? options_.again_within : options_.ready_within;
   asio::steady_timer timer(io_);
   while (true) {
-    if (cancel->cancelled()) co_return nobody_waits();
+    if (cancel->cancelled()) co_return build_cancelled();
     if (const std::optional<Error> refusal = service_.refusal_of(id)) co_return fail(*refusal);
     const TemplateStatus* status = service_.find(id);
     const RuntimeState state = status != nullptr ? status->state : RuntimeState::kStarting;
@@ -185,10 +186,10 @@ Task<std::string> PackageSetTemplates::warm(EntryPtr entry, std::shared_ptr<node
       co_return "";
     }
     if (state == RuntimeState::kFailed) {
-      co_return status->error.empty() ? "its interpreter does not start" : status->error;
+      co_return status->error.empty() ? "its interpreter failed to start" : status->error;
     }
     if (state == RuntimeState::kRemoved) {
-      co_return fail(Errc::kNotFound, "the template of this set was removed");
+      co_return fail(Errc::kNotFound, "the template of these packages was removed");
     }
     const auto waited = Clock::now() - began;
     if (state == RuntimeState::kIdle && waited > kStaysIdle) {
@@ -209,7 +210,7 @@ std::set<std::string> PackageSetTemplates::of_sessions() const {
 }
 
 void PackageSetTemplates::forget(std::map<std::string, EntryPtr>::iterator at) {
-  // One of a project's own is there until the project removes it.
+  // A project's own template stays until the project removes it.
   if (at->second->is_derived && at->second->defined) service_.forget(at->first);
   all_.erase(at);
 }
@@ -224,13 +225,14 @@ bool PackageSetTemplates::forget_oldest(const std::string* project) {
     if (oldest == all_.end() || entry->used < oldest->second->used) oldest = at;
   }
   if (oldest == all_.end()) return false;
-  log::info("the template of a set is forgotten", {{"template", oldest->first}});
+  log::info("the least recently used package set template is removed",
+            {{"template", oldest->first}});
   forget(oldest);
   return true;
 }
 
-// One that its project has removed is nobody's.
-bool PackageSetTemplates::is_of_a_project(const Entry& entry) const {
+// False after the project removed the template.
+bool PackageSetTemplates::is_project_owned(const Entry& entry) const {
   return !entry.is_derived && service_.find(entry.definition.id) != nullptr;
 }
 
@@ -239,7 +241,7 @@ PackageSetTemplates::Holds PackageSetTemplates::holds(const std::string& layer) 
   Holds holds = Holds::kNone;
   for (const auto& [id, entry] : all_) {
     if (!has_layer(entry->definition, layer)) continue;
-    if (is_of_a_project(*entry) || !is_idle(entry) || used.contains(id)) return Holds::kBusy;
+    if (is_project_owned(*entry) || !is_idle(entry) || used.contains(id)) return Holds::kBusy;
     holds = Holds::kIdle;
   }
   return holds;
@@ -251,7 +253,7 @@ std::size_t PackageSetTemplates::release(const std::string& layer) {
   for (auto at = all_.begin(); at != all_.end();) {
     const auto next = std::next(at);
     const EntryPtr& entry = at->second;
-    if (has_layer(entry->definition, layer) && !is_of_a_project(*entry) && is_idle(entry) &&
+    if (has_layer(entry->definition, layer) && !is_project_owned(*entry) && is_idle(entry) &&
         !used.contains(at->first)) {
       forget(at);
       ++count;

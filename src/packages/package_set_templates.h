@@ -1,6 +1,6 @@
-// The templates of sets: defined with the launcher when they are first asked for, warmed, kept
-// while they are used, and forgotten when nobody has for long or there are too many. A new launcher
-// is told of them by the node; its interpreter is started again when somebody asks.
+// The templates of package sets: defined at the launcher on first use, warmed, kept while in use,
+// and forgotten after a long idle time or when there are too many. The node defines them again at a
+// new launcher; their interpreters start again on the next request.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -25,13 +25,13 @@ namespace glovebox::packages {
 
 struct PackageSetTemplatesOptions {
   using Clock = std::chrono::steady_clock;
-  // The launcher has 256 of all servers, those that projects made by name among them.
+  // The launcher holds 256 for all servers, including the named templates of projects.
   std::size_t most = 180;
   std::size_t most_of_a_project = 64;
-  // In any 60 seconds: each is work for the launcher, and an interpreter that is started.
+  // In any 60 seconds: each costs the launcher work and an interpreter start.
   std::size_t most_new_in_a_minute = 60;
-  std::chrono::milliseconds ready_within{30'000};  // then it runs cold
-  std::chrono::milliseconds again_within{5'000};   // one that had been ready
+  std::chrono::milliseconds ready_within{30'000};  // after that it runs cold
+  std::chrono::milliseconds again_within{5'000};   // if it was ready before
   std::chrono::milliseconds launcher_within{3'000};
   std::chrono::milliseconds idle{3'600'000};
   std::chrono::milliseconds look_every{5};
@@ -40,30 +40,30 @@ struct PackageSetTemplatesOptions {
 
 class PackageSetTemplates {
  public:
-  PackageSetTemplates(asio::io_context& io, node::TemplateService& service, node::SessionService& sessions,
-               PackageSetTemplatesOptions options = {})
+  PackageSetTemplates(asio::io_context& io, node::TemplateService& service,
+                      node::SessionService& sessions, PackageSetTemplatesOptions options = {})
       : io_(io), service_(service), sessions_(sessions), options_(std::move(options)) {}
 
   struct Ready {
     std::string id;
-    std::string cold_because;      // empty: its interpreter waits
-    std::shared_ptr<void> hold{};  // while it is there, the template is
+    std::string cold_because;      // empty: its interpreter is ready
+    std::shared_ptr<void> hold{};  // keeps the template
   };
-  // `definition` has everything but perhaps its id. One with an id is a project's own, which is
-  // defined here and forgotten elsewhere. kInvalidArgument, kPolicy, kResourceExhausted: as the
-  // launcher says, or too many; kNotFound: a layer or the base is gone; kUnavailable.
-  Task<Ready> ready(std::string project, TemplateDefinition definition, OnBuildProgress say,
+  // A `definition` with an id is a project's own: defined here, removed by ProjectTemplates.
+  // Without an id, one is derived. kInvalidArgument, kPolicy, kResourceExhausted: from the
+  // launcher, or too many; kNotFound: a layer or the base is gone; kUnavailable.
+  Task<Ready> ready(std::string project, TemplateDefinition definition, OnBuildProgress report,
                     std::shared_ptr<node::CancelFlag> cancel);
 
   enum class Holds : std::uint8_t {
-    kNone,  // no template of ours is of this layer
-    kIdle,  // those that are can be forgotten: nobody holds one, and no session is of one
+    kNone,  // no template here uses this layer
+    kIdle,  // templates use it, but no caller holds one and no session uses one
     kBusy,
   };
   Holds holds(const std::string& layer) const;
-  // Forgets those of a layer that can be; how many.
+  // Forgets the idle templates of a layer; returns their number.
   std::size_t release(const std::string& layer);
-  // Forgets what has been idle for long.
+  // Forgets templates that were idle for options.idle.
   void sweep();
   std::size_t size() const { return all_.size(); }
 
@@ -77,7 +77,7 @@ class PackageSetTemplates {
     bool is_derived = true;
     bool defined = false;
     bool was_ready = false;
-    bool busy = false;  // somebody is defining or warming it
+    bool busy = false;  // it is being defined or warmed
     Clock::time_point used{};
   };
   using EntryPtr = std::shared_ptr<Entry>;
@@ -91,8 +91,8 @@ class PackageSetTemplates {
                 std::shared_ptr<node::CancelFlag> cancel);
   Task<std::string> warm(EntryPtr entry, std::shared_ptr<node::CancelFlag> cancel);
   std::set<std::string> of_sessions() const;
-  bool is_of_a_project(const Entry& entry) const;
-  // Nobody holds it but the map.
+  bool is_project_owned(const Entry& entry) const;
+  // Only the map refers to it.
   static bool is_idle(const EntryPtr& entry) { return entry.use_count() == 1 && !entry->busy; }
   void forget(std::map<std::string, EntryPtr>::iterator at);
   bool forget_oldest(const std::string* project);
@@ -102,7 +102,7 @@ class PackageSetTemplates {
   node::SessionService& sessions_;
   PackageSetTemplatesOptions options_;
   std::map<std::string, EntryPtr> all_;                           // by id
-  std::map<std::string, std::deque<Clock::time_point>> made_at_;  // by project, of the last minute
+  std::map<std::string, std::deque<Clock::time_point>> made_at_;  // by project, in the last minute
 };
 
 }  // namespace glovebox::packages

@@ -9,9 +9,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class SetTemplatesTest : public ::testing::Test {
+class PackageSetTemplatesTest : public ::testing::Test {
  protected:
-  SetTemplatesTest() {
+  PackageSetTemplatesTest() {
     options.look_every = milliseconds(1);
     options.ready_within = milliseconds(50);
     options.again_within = milliseconds(20);
@@ -29,12 +29,12 @@ class SetTemplatesTest : public ::testing::Test {
     return definition;
   }
   Result<PackageSetTemplates::Ready> ready(TemplateDefinition definition,
-                                    const std::string& project = "p") {
-    const OnBuildProgress say = [this](const BuildProgress& word) {
-      heard.push_back(std::string(phase_name(word.phase)) + ":" + word.text);
+                                           const std::string& project = "p") {
+    const OnBuildProgress report = [this](const BuildProgress& progress) {
+      heard.push_back(std::string(phase_name(progress.phase)) + ":" + progress.text);
     };
     auto cancel = std::make_shared<node::CancelFlag>();
-    return run_task(io, templates().ready(project, std::move(definition), say, cancel));
+    return run_task(io, templates().ready(project, std::move(definition), report, cancel));
   }
 
   asio::io_context io;
@@ -46,7 +46,7 @@ class SetTemplatesTest : public ::testing::Test {
   std::unique_ptr<PackageSetTemplates> made;
 };
 
-TEST_F(SetTemplatesTest, TheSameWishHasTheSameTemplateAndIsDefinedOnce) {
+TEST_F(PackageSetTemplatesTest, EqualRequestsShareATemplateThatIsDefinedOnce) {
   auto first = ready(of('a'));
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_TRUE(is_dynamic_template_id(first->id));
@@ -61,7 +61,7 @@ TEST_F(SetTemplatesTest, TheSameWishHasTheSameTemplateAndIsDefinedOnce) {
   EXPECT_NE(ready(of('a'), "q")->id, first->id);
 }
 
-TEST_F(SetTemplatesTest, AFailedPreloadRunsColdAndIsSaid) {
+TEST_F(PackageSetTemplatesTest, AFailedPreloadRunsColdAndIsReported) {
   service.state = RuntimeState::kFailed;
   service.error = "ModuleNotFoundError: nothing";
   auto first = ready(of('a'));
@@ -72,14 +72,14 @@ TEST_F(SetTemplatesTest, AFailedPreloadRunsColdAndIsSaid) {
   EXPECT_EQ(ready(of('a'))->cold_because, "ModuleNotFoundError: nothing");
 }
 
-TEST_F(SetTemplatesTest, OneThatIsNotReadyInTimeRunsCold) {
+TEST_F(PackageSetTemplatesTest, RunsColdIfNotReadyInTime) {
   service.state = RuntimeState::kStarting;
   auto first = ready(of('a'));
   ASSERT_TRUE(first);
   EXPECT_NE(first->cold_because, "");
 }
 
-TEST_F(SetTemplatesTest, AnIdleInterpreterIsStartedAgain) {
+TEST_F(PackageSetTemplatesTest, AnIdleInterpreterIsStartedAgain) {
   auto first = ready(of('a'));
   ASSERT_TRUE(first);
   service.known[first->id].state = RuntimeState::kIdle;
@@ -89,7 +89,7 @@ TEST_F(SetTemplatesTest, AnIdleInterpreterIsStartedAgain) {
   EXPECT_EQ(second->cold_because, "");
 }
 
-TEST_F(SetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
+TEST_F(PackageSetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
   auto first = ready(of('a'));
   ASSERT_TRUE(first);
   service.later_refusals.emplace(first->id, Error(Errc::kNotFound, "layer: gone"));
@@ -99,13 +99,13 @@ TEST_F(SetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
   EXPECT_EQ(second.error().code(), Errc::kNotFound);
 }
 
-TEST_F(SetTemplatesTest, WaitsForALauncherThatIsRestarted) {
+TEST_F(PackageSetTemplatesTest, WaitsForALauncherThatIsRestarted) {
   service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not running"));
   ASSERT_TRUE(ready(of('a')));
   EXPECT_EQ(service.asked.size(), 4u);
 }
 
-TEST_F(SetTemplatesTest, AnErrorLeavesNothing) {
+TEST_F(PackageSetTemplatesTest, AnErrorLeavesNothing) {
   service.refusals = {Error(Errc::kPolicy, "no")};
   auto refused = ready(of('a'));
   ASSERT_FALSE(refused);
@@ -113,7 +113,7 @@ TEST_F(SetTemplatesTest, AnErrorLeavesNothing) {
   EXPECT_EQ(templates().size(), 0u);
 }
 
-TEST_F(SetTemplatesTest, AnIdThatIsAnothersIsMadeAnother) {
+TEST_F(PackageSetTemplatesTest, ChoosesAnotherIdOnAConflict) {
   service.refusals = {Error(Errc::kConflict, "another server has one")};
   auto made_other = ready(of('a'));
   ASSERT_TRUE(made_other);
@@ -121,7 +121,7 @@ TEST_F(SetTemplatesTest, AnIdThatIsAnothersIsMadeAnother) {
   EXPECT_EQ(templates().size(), 1u);
 }
 
-TEST_F(SetTemplatesTest, TheLongestUnusedMakesWayButNotOneThatIsHeldOrOfASession) {
+TEST_F(PackageSetTemplatesTest, EvictsTheLeastRecentlyUsedButNoneInUse) {
   options.most = 3;
   auto held = ready(of('a'));
   auto of_session = ready(of('b'));
@@ -142,7 +142,7 @@ TEST_F(SetTemplatesTest, TheLongestUnusedMakesWayButNotOneThatIsHeldOrOfASession
   EXPECT_EQ(fifth.error().code(), Errc::kResourceExhausted);
 }
 
-TEST_F(SetTemplatesTest, AProjectHasItsShareAndNoMore) {
+TEST_F(PackageSetTemplatesTest, LimitsTheTemplatesOfAProject) {
   options.most_of_a_project = 1;
   auto first = ready(of('a'));
   ASSERT_TRUE(first);
@@ -154,7 +154,7 @@ TEST_F(SetTemplatesTest, AProjectHasItsShareAndNoMore) {
   EXPECT_EQ(service.forgotten, std::vector<std::string>{id});
 }
 
-TEST_F(SetTemplatesTest, AProjectBeginsWithSoManyNewOnesInAMinute) {
+TEST_F(PackageSetTemplatesTest, LimitsNewTemplatesPerMinute) {
   options.most_new_in_a_minute = 2;
   ASSERT_TRUE(ready(of('a')));
   ASSERT_TRUE(ready(of('b')));
@@ -167,7 +167,7 @@ TEST_F(SetTemplatesTest, AProjectBeginsWithSoManyNewOnesInAMinute) {
   EXPECT_TRUE(ready(of('c')));
 }
 
-TEST_F(SetTemplatesTest, ALauncherThatIsFullGetsRoom) {
+TEST_F(PackageSetTemplatesTest, MakesRoomInAFullLauncher) {
   std::string id;
   {
     auto idle = ready(of('a'));
@@ -178,7 +178,7 @@ TEST_F(SetTemplatesTest, ALauncherThatIsFullGetsRoom) {
   EXPECT_EQ(service.forgotten, std::vector<std::string>{id});
 }
 
-TEST_F(SetTemplatesTest, WhatIsIdleForLongIsForgotten) {
+TEST_F(PackageSetTemplatesTest, ForgetsIdleTemplates) {
   auto held = ready(of('a'));
   std::string idle_id;
   {
@@ -192,7 +192,7 @@ TEST_F(SetTemplatesTest, WhatIsIdleForLongIsForgotten) {
   EXPECT_EQ(service.forgotten, std::vector<std::string>{idle_id});
 }
 
-TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
+TEST_F(PackageSetTemplatesTest, ReleasesALayerOfIdleTemplates) {
   auto held = ready(of('a'));
   const std::string layer(32, 'a');
   EXPECT_EQ(templates().holds(layer), PackageSetTemplates::Holds::kBusy);
@@ -205,7 +205,7 @@ TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
   EXPECT_EQ(service.forgotten, std::vector<std::string>{held->id});
 }
 
-TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
+TEST_F(PackageSetTemplatesTest, NeverForgetsAProjectsOwnTemplate) {
   TemplateDefinition own = of('a');
   own.id = make_dynamic_template_id();
   auto first = ready(own);
@@ -223,7 +223,7 @@ TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
   EXPECT_TRUE(service.forgotten.empty());
 }
 
-TEST_F(SetTemplatesTest, WhoeverWaitedForARefusedOneTriesItself) {
+TEST_F(PackageSetTemplatesTest, AWaiterTriesAgainAfterARefusal) {
   service.refusals = {Error(Errc::kUnavailable, "not there"), Error(Errc::kPolicy, "no")};
   auto cancel = std::make_shared<node::CancelFlag>();
   auto one = start_task(io, templates().ready("p", of('a'), OnBuildProgress{}, cancel));
@@ -234,7 +234,7 @@ TEST_F(SetTemplatesTest, WhoeverWaitedForARefusedOneTriesItself) {
   EXPECT_EQ(templates().size(), 1u) << "and it is known";
 }
 
-TEST_F(SetTemplatesTest, ManyAtOnceDefineItOnce) {
+TEST_F(PackageSetTemplatesTest, ConcurrentRequestsDefineItOnce) {
   service.state = RuntimeState::kStarting;
   options.ready_within = std::chrono::seconds(10);
   auto cancel = std::make_shared<node::CancelFlag>();

@@ -44,9 +44,9 @@ void send_report(int pipe, const Attempt& attempt) {
 }
 
 // A report, or nothing: the helper ended without a word, or the deadline passed.
-enum class Received : std::uint8_t { kReport, kNothing, kTooLate };
+enum class ReceivedReport : std::uint8_t { kReport, kNothing, kTooLate };
 
-Received receive_report(int pipe, std::chrono::milliseconds deadline, Report& report) {
+ReceivedReport receive_report(int pipe, std::chrono::milliseconds deadline, Report& report) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + deadline;
   while (true) {
@@ -54,10 +54,11 @@ Received receive_report(int pipe, std::chrono::milliseconds deadline, Report& re
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return Received::kTooLate;
+    if (ready <= 0) return ReceivedReport::kTooLate;
     const ssize_t n = ::read(pipe, &report, sizeof report);
     if (n < 0 && errno == EINTR) continue;
-    return n == static_cast<ssize_t>(sizeof report) ? Received::kReport : Received::kNothing;
+    return n == static_cast<ssize_t>(sizeof report) ? ReceivedReport::kReport
+                                                    : ReceivedReport::kNothing;
   }
 }
 
@@ -104,18 +105,18 @@ Attempt attempt_in_helper(const std::function<Attempt()>& body,
   write_end.reset();
 
   Report report{};
-  const Received received = receive_report(read_end.get(), deadline, report);
+  const ReceivedReport received = receive_report(read_end.get(), deadline, report);
   // Our own child that is not yet reaped: its number cannot have been given to another.
-  if (received == Received::kTooLate) ::kill(helper, SIGKILL);
+  if (received == ReceivedReport::kTooLate) ::kill(helper, SIGKILL);
   int status = 0;
   while (::waitpid(helper, &status, 0) < 0 && errno == EINTR) {
   }
   switch (received) {
-    case Received::kTooLate:
+    case ReceivedReport::kTooLate:
       return Attempt::failed("no answer within " + std::to_string(deadline.count()) + " ms", -1);
-    case Received::kNothing:
+    case ReceivedReport::kNothing:
       return Attempt::failed(describe_end(status), -1);
-    case Received::kReport:
+    case ReceivedReport::kReport:
       break;
   }
   return {.error = report.error,

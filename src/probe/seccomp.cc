@@ -39,7 +39,8 @@ long ask_parent() { return ::syscall(SYS_getppid); }
   const int listener =
       static_cast<int>(install_filter(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER));
   const int reported = listener < 0 ? -errno : listener;
-  if (::write(listener_pipe, &reported, sizeof reported) != sizeof reported || listener < 0) ::_exit(1);
+  if (::write(listener_pipe, &reported, sizeof reported) != sizeof reported || listener < 0)
+    ::_exit(1);
   ::_exit(ask_parent() == kAnswer ? 0 : 2);
 }
 

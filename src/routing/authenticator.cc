@@ -7,7 +7,7 @@
 namespace glovebox::routing {
 namespace {
 
-// A page's WebSocket can set no header but this one: "glovebox.key.KEY, glovebox.v1".
+// The only header that a page can set for its WebSocket: "glovebox.key.KEY, glovebox.v1".
 std::string_view key_in_protocols(const http::Request& request) {
   if (request.header("Upgrade").empty()) return {};
   std::string_view rest = request.header("Sec-WebSocket-Protocol");
@@ -41,7 +41,7 @@ http::Response unauthorized(bool presented) {
   http::Response response = http::Response::refuse(
       401, "unauthorized",
       presented ? "this API key is not valid (mistyped, or revoked)"
-                : "an API key is needed: send X-API-Key, or Authorization: Bearer");
+                : "an API key is required: send X-API-Key, or Authorization: Bearer");
   response.headers.set("WWW-Authenticate", "Bearer realm=\"glovebox\"");
   return response;
 }
@@ -86,14 +86,16 @@ std::optional<http::Response> Authenticator::refuse(const http::Request& request
 
 Result<Caller> Authenticator::caller_of(const http::Request& request) const {
   auto who = principal_of(request);
-  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
+  if (!who) return fail(Errc::kPermissionDenied, "this API key is no longer valid");
   TRY(std::string project, project_of(*who, request));
   return Caller{std::move(*who), std::move(project)};
 }
 
 Result<Caller> Authenticator::caller_of_one_project(const http::Request& request) const {
   TRY(Caller caller, caller_of(request));
-  if (caller.project == "*") return fail(Errc::kInvalidArgument, "project: name one");
+  if (caller.project == "*") {
+    return fail(Errc::kInvalidArgument, "project: must name one project, not *");
+  }
   return caller;
 }
 
@@ -101,7 +103,7 @@ Result<std::string> project_of(const store::Principal& who, const http::Request&
   const std::string* asked = request.query.find("project");
   if (asked == nullptr || *asked == who.project) return who.project;
   if (!who.is_admin()) {
-    return fail(Errc::kPolicy, "project: only an admin key sees other projects");
+    return fail(Errc::kPolicy, "project: only an admin key can access other projects");
   }
   return *asked;
 }

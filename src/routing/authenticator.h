@@ -1,5 +1,5 @@
-// Who sent a request, and whether they may. A key comes as X-API-Key, as Authorization: Bearer, or,
-// from a page's WebSocket, as a protocol it offers; it is looked up by its hash and never logged.
+// Authenticates and authorizes requests. Clients send a key as X-API-Key, as Authorization: Bearer,
+// or, from a page's WebSocket, as an offered protocol. Keys are looked up by hash and never logged.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace glovebox::routing {
 
 enum class Access : std::uint8_t {
-  kOpen,      // everyone: health
-  kOperator,  // everyone on loopback, else a key: figures and documents
+  kOpen,      // no key required: health
+  kOperator,  // no key on loopback, else a key: metrics and documentation
   kKey,
   kAdmin,
 };
@@ -26,7 +26,7 @@ std::string_view access_name(Access access);
 // headers.
 inline constexpr std::string_view kKeyProtocol = "glovebox.key.";
 
-// The key that a request was made with, and the project it is about.
+// The key of a request, and the project that the request applies to.
 struct Caller {
   store::Principal who;
   std::string project;  // "*": every project, only with an admin key
@@ -35,19 +35,18 @@ struct Caller {
 class Authenticator {
  public:
   // `store` is borrowed and outlives this. On loopback, operators need no key.
-  Authenticator(store::Store& store, bool is_loopback)
-      : store_(store), is_loopback_(is_loopback) {}
+  Authenticator(store::Store& store, bool is_loopback) : store_(store), is_loopback_(is_loopback) {}
 
-  // Nothing: there is no key, or it is not valid.
+  // Nothing: the request has no key, or an invalid one.
   std::optional<store::Principal> principal_of(const http::Request& request) const;
   bool is_key(std::string_view text) const;
 
-  // The refusal, or nothing: admitted. Cheap: called before the body is read.
+  // The refusal, or nothing if the request is admitted. Cheap: called before the body is read.
   std::optional<http::Response> refuse(const http::Request& request, Access access) const;
 
   // kPermissionDenied: the key was revoked meanwhile; else as project_of().
   Result<Caller> caller_of(const http::Request& request) const;
-  // The same, of one project: "*" is kInvalidArgument.
+  // The same for exactly one project: "*" is kInvalidArgument.
   Result<Caller> caller_of_one_project(const http::Request& request) const;
 
  private:
@@ -55,8 +54,8 @@ class Authenticator {
   const bool is_loopback_;
 };
 
-// Whose objects this request is about: the key's own project, or, for an admin key, the one that
-// the query names. kPolicy: another key names another project.
+// The project that this request applies to: the key's own, or, for an admin key, the one that the
+// query names. kPolicy: a key without admin rights names a different project.
 Result<std::string> project_of(const store::Principal& who, const http::Request& request);
 
 }  // namespace glovebox::routing

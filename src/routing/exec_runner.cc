@@ -48,7 +48,7 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
                                      sessions::ExecRequest exec) {
   using Clock = std::chrono::steady_clock;
   auto given = std::move(exec.stdin_bytes);
-  if (given) exec.stdin_bytes = std::string();  // only that there is some
+  if (given) exec.stdin_bytes = std::string();  // marks that there is input
   CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(given));
   const std::uint64_t limit = exec.output_bytes;
   const auto began = Clock::now();

@@ -11,7 +11,7 @@
 #include "node/sessions/session_service.h"
 #include "routing/large_responses.h"
 #include "sessions/processes/exec_request.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 
@@ -29,8 +29,8 @@ class ExecRunner {
   };
   explicit ExecRunner(Dependencies dependencies) : deps_(dependencies) {}
 
-  // Errors as ProcessStarter::start_exec's; kResourceExhausted: too much input or output is held
-  // already. A command without a timeout of its own has 60 seconds.
+  // Errors as ProcessStarter::start_exec's; kResourceExhausted: too much input or output is already
+  // held. The default timeout of a command is 60 seconds.
   Task<http::Response> run(http::Request& request, std::shared_ptr<node::Session> session,
                            sessions::ExecRequest exec);
 

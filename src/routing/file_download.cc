@@ -20,11 +20,11 @@ Task<> send_download(node::FileTransfer& transfer, std::uint64_t size,
     const std::size_t got = co_await transfer.read_some(buffer.data(), most);
     if (got == 0) {
       CO_TRY_OK(co_await transfer.done());
-      co_return fail(Errc::kUnavailable, "the file became shorter while it was read");
+      co_return fail(Errc::kUnavailable, "the file was truncated while it was read");
     }
     const std::string_view bytes(buffer.data(), got);
     const bool there = co_await writer.write_view(bytes);
-    if (!there) co_return fail(Errc::kUnavailable, "the client is gone");
+    if (!there) co_return fail(Errc::kUnavailable, "the client disconnected");
     size -= got;
   }
   co_return Result<>();

@@ -1,5 +1,4 @@
-// The bytes of a session's file into an answer, piece by piece: as fast as the client takes them
-// and no faster.
+// Streams a session's file into an answer, only as fast as the client takes it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace glovebox::routing {
 
-// Exactly `size` bytes were promised. Fewer is an error, and cuts the connection.
+// The answer's header promises exactly `size` bytes. Fewer are an error, which cuts the connection.
 Task<> send_download(node::FileTransfer& transfer, std::uint64_t size,
                      http::ResponseWriter& writer);
 

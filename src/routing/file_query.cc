@@ -26,7 +26,8 @@ const std::string* FileQuery::take(std::string_view name) {
 Result<std::string> FileQuery::path() {
   const std::string* text = take("path");
   const std::string* encoded = take("path_base64");
-  if (text != nullptr && encoded != nullptr) return bad_query("path", "cannot be combined with path_base64");
+  if (text != nullptr && encoded != nullptr)
+    return bad_query("path", "cannot be combined with path_base64");
   if (text == nullptr && encoded == nullptr) return bad_query("path", "is missing");
   if (text != nullptr) return sessions::check_path(*text, "path");
   auto bytes = base64_decode(*encoded);
@@ -77,9 +78,9 @@ Result<std::uint64_t> FileQuery::whole(std::string_view name, std::uint64_t low,
 
 Result<> FileQuery::finish() const {
   for (const auto& [name, value] : query_) {
-    // Which project's sandbox it is was read elsewhere.
+    // The Authenticator reads `project`.
     if (name != "project" && std::find(known_.begin(), known_.end(), name) == known_.end()) {
-      return bad_query(printable(std::string_view(name).substr(0, 60)), "is not known");
+      return bad_query(printable(std::string_view(name).substr(0, 60)), "unknown parameter");
     }
   }
   return {};

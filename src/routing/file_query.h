@@ -12,7 +12,7 @@
 
 namespace glovebox::routing {
 
-// Reads a query name by name; finish() refuses a name that was not read.
+// Reads the parameters of a query one by one; finish() refuses parameters that were not read.
 class FileQuery {
  public:
   explicit FileQuery(const http::Params& query) : query_(query) {}
@@ -24,7 +24,7 @@ class FileQuery {
   Result<bool> truth(std::string_view name, bool otherwise);
   Result<std::uint64_t> whole(std::string_view name, std::uint64_t low, std::uint64_t high,
                               std::uint64_t otherwise);
-  const std::string* text(std::string_view name) { return take(name); }  // null: not there
+  const std::string* text(std::string_view name) { return take(name); }  // null: not given
   Result<> finish() const;
 
  private:
@@ -34,7 +34,7 @@ class FileQuery {
   std::vector<std::string_view> known_;
 };
 
-// An errno of the sandbox's file helper decides the status; other errors as everywhere.
+// An errno of the sandbox's file helper decides the status; other errors get their usual status.
 http::Response file_refusal(const Error& error);
 
 }  // namespace glovebox::routing

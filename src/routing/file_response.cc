@@ -30,7 +30,7 @@ http::Headers file_headers(const wire::FileEntry& entry, const std::string& path
 }
 
 std::optional<ByteRange> requested_range(const http::Request& request) {
-  // No validator is ever sent that If-Range could name, so a request with it gets the whole file.
+  // The server never sends a validator for If-Range, so a request with it gets the whole file.
   if (request.method != http::Method::kGet || request.headers.find("If-Range") != nullptr) {
     return std::nullopt;
   }
@@ -50,7 +50,7 @@ Task<ByteRange> resolve_suffix_range(std::shared_ptr<node::Session> session, wir
 
 Response refuse_range(std::uint64_t total) {
   Response response =
-      Response::refuse(416, "range_not_satisfiable", "the file has no such range of bytes");
+      Response::refuse(416, "range_not_satisfiable", "the byte range is outside the file");
   response.headers.set("Content-Range", "bytes */" + std::to_string(total));
   return response;
 }

@@ -1,5 +1,5 @@
-// A file of a session as the answer to GET or HEAD: its headers, the byte range that the request
-// asks for, and the bytes, as fast as the client takes them.
+// Answers GET or HEAD with a file of a session: the headers, the requested byte range, and the
+// bytes, only as fast as the client takes them.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace glovebox::routing {
 
-// `file` names the path and the user; the rest of it is filled in here.
+// `file` has the path and the user; this fills in the rest.
 Task<http::Response> respond_with_file(std::shared_ptr<node::Session> session,
                                        wire::FileRequest file, http::Request& request,
                                        http::ResponseWriter& writer);

@@ -16,10 +16,10 @@ Task<wire::FileDone> take_upload(node::FileTransfer& transfer, http::BodyStream&
     if (got == 0) break;
     const std::string_view bytes(buffer.data(), got);
     const bool taken = co_await transfer.write(bytes);
-    // It has had enough, and says why.
+    // The sandbox takes no more bytes; done() has the reason.
     if (!taken) {
       CO_TRY_OK(co_await transfer.done());
-      co_return fail(Errc::kUnavailable, "the sandbox did not take all of it");
+      co_return fail(Errc::kUnavailable, "the sandbox did not accept all of the data");
     }
   }
   transfer.commit();

@@ -1,5 +1,5 @@
-// A request's body into a file request of a session, piece by piece: as fast as the sandbox takes
-// it and no faster. What did not come whole is not kept.
+// Streams a request's body into a file request of a session, only as fast as the sandbox takes it.
+// An incomplete body is discarded.
 #pragma once
 
 #include "base/task.h"
@@ -8,7 +8,7 @@
 
 namespace glovebox::routing {
 
-// Commits, and waits for what came of it. Both outlive the call.
+// Commits, and waits for the result. Both arguments outlive the call.
 Task<wire::FileDone> take_upload(node::FileTransfer& transfer, http::BodyStream& body);
 
 }  // namespace glovebox::routing

@@ -10,7 +10,7 @@
 namespace glovebox::routing {
 namespace {
 
-// Touches nothing but what it is given.
+// Runs on the worker thread: uses only its arguments.
 asio::awaitable<std::string> write(std::string exit_json, std::shared_ptr<Outcome> outcome) {
   co_return wire::run_answer_json(exit_json, *outcome);
 }
@@ -33,7 +33,8 @@ Result<http::Response> LargeResponses::respond(std::string body) {
   if (response.body.size() <= kSmall) return response;
   response.holds = budget_.claim(response.body.size());
   if (!response.holds) {
-    return fail(Errc::kResourceExhausted, "too many large answers are waiting to be read; try again later");
+    return fail(Errc::kResourceExhausted,
+                "too many large answers are waiting to be read; try again later");
   }
   return response;
 }

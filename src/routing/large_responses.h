@@ -1,6 +1,6 @@
-// Answers of many megabytes: written on a worker thread, so that the server's one thread is free for
-// other clients, and counted until their client has taken them, so that a slow reader cannot fill
-// the server's memory.
+// Answers of many megabytes: encoded on a worker thread, so that the server's one thread is free
+// for other clients, and counted until the client has received them, so that a slow client cannot
+// fill the server's memory.
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
@@ -19,10 +19,10 @@ class LargeResponses {
   LargeResponses(asio::thread_pool& worker, MemoryBudget& budget)
       : worker_(worker), budget_(budget) {}
 
-  // `exit_json` is an object; stdout and stderr of the outcome are put in front.
+  // `exit_json` is an object; stdout and stderr of the outcome are inserted at its beginning.
   asio::awaitable<std::string> with_output(std::string exit_json, Outcome outcome);
 
-  // The answer of that JSON text. kResourceExhausted: too many large answers wait to be read.
+  // The answer with that JSON text. kResourceExhausted: too many large answers wait to be read.
   Result<http::Response> respond(std::string body);
 
  private:

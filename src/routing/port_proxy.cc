@@ -27,7 +27,7 @@ bool begins(std::string_view text, std::string_view with) {
   return text.size() >= with.size() && ::strncasecmp(text.data(), with.data(), with.size()) == 0;
 }
 
-// The bearer's token of an Authorization, or the whole of any other.
+// The bearer token of an Authorization header, or the whole value of any other header.
 std::string_view credential_in(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
@@ -66,7 +66,7 @@ std::optional<PortTarget> port_target_of(const http::Request& request) {
       host[label.size()] == '.') {
     std::string id(label.substr(dash + 1));
     for (char& c : id) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // names have no case
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // case-insensitive
     }
     const auto port = parse_port(label.substr(0, dash));
     if (port && is_sandbox_label(id)) return PortTarget{.id = std::move(id), .port = *port};
@@ -91,14 +91,12 @@ SplitTarget split_port_target(std::string_view target) {
   return split;
 }
 
-// Our own credentials do not go on to the guest.
+// Removes our own credentials before the request reaches the guest.
 void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed_by,
                                    http::Headers& headers) const {
-  const auto is_key = [&](std::string_view text) {
-    return authenticator_.is_key(text);
-  };
-  // Each by itself: a second one may be the key where the first was not. By path the caller has shown
-  // a key: the header that it came in does not go on at all.
+  const auto is_key = [&](std::string_view text) { return authenticator_.is_key(text); };
+  // Each value is checked: the second one may be a key even if the first is not. A request by path
+  // was sent with a key: the header that contains it is removed completely.
   const bool had_key_header = headers.find("X-API-Key") != nullptr;
   for (const std::string_view name : {"X-API-Key", "Authorization"}) {
     headers.remove(name);
@@ -115,7 +113,7 @@ void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed
     }
   }
   for (const std::string_view name : private_headers_) headers.remove(name);
-  // "glovebox.key.KEY, glovebox.v1" is for us; the others are the guest's to choose from.
+  // "glovebox.key.KEY, glovebox.v1" is for us; the guest chooses from the other protocols.
   std::string protocols;
   for (const auto& [name, value] : request.headers) {
     if (!http::header_list_contains(name, "Sec-WebSocket-Protocol")) continue;
@@ -142,7 +140,7 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
     prefix = std::move(split.prefix);
     plan.target = std::move(split.rest);
   } else {
-    // The absolute form names a host too; the guest sees the path.
+    // The absolute form includes a host; the guest gets only the path.
     std::string_view target = request.target;
     for (const std::string_view scheme : {"http://", "https://"}) {
       if (!target.starts_with(scheme)) continue;
@@ -156,19 +154,20 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
   http::remove_hop_by_hop(headers);
   headers.remove("Expect");
   remove_credentials(request, routed_by, headers);
-  // A browser sends its cookies to all ports of a host: these are not the guest's.
+  // A browser sends its cookies to all ports of a host: these cookies are not for the guest.
   if (routed_by == RoutedBy::kPath) headers.remove("Cookie");
   add_forwarded(request, prefix, headers);
   headers.set("Host", "localhost:" + std::to_string(port));
   plan.headers = std::move(headers);
-  const bool offers_ours = http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
+  const bool offers_ours =
+      http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
   plan.on_answer = [routed_by, prefix, offers_ours](int status, http::Headers& answer) {
     if (routed_by == RoutedBy::kPath) {
       restrict_answer(answer, prefix);
     } else {
       restrict_cookies(answer);
     }
-    // A browser that has offered protocols insists on one.
+    // A browser that offers protocols requires the answer to select one.
     if (status == 101 && offers_ours && answer.find("Sec-WebSocket-Protocol") == nullptr) {
       answer.add("Sec-WebSocket-Protocol", std::string(kOurProtocol));
     }
@@ -177,7 +176,7 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
 }
 
 void restrict_answer(http::Headers& headers, std::string_view prefix) {
-  // What would hold for everything under our address, now or later.
+  // Headers that would apply to everything under our address, now or later.
   for (const std::string_view name :
        {"Set-Cookie", "Set-Cookie2", "Service-Worker-Allowed", "Clear-Site-Data", "Alt-Svc",
         "Strict-Transport-Security", "Public-Key-Pins", "NEL", "Report-To", "Reporting-Endpoints",

@@ -1,6 +1,6 @@
-// What is changed in a request on its way to a port inside a sandbox, and in the answer on its way
-// back. Our keys and tokens never arrive there; what comes back under our own address cannot act
-// for it in a browser. Pure functions; the bytes go through http/proxy/proxy.h.
+// Rewrites requests to a port inside a sandbox, and their answers. A guest never gets our keys and
+// tokens, and in a browser its answers under our address cannot act for our address. Pure
+// functions; http/proxy/proxy.h transfers the bytes.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct PortTarget {
 std::optional<std::uint16_t> parse_port(std::string_view text);
 // Whether a text can be a sandbox's id in a host name: a DNS label of lowercase letters and digits.
 bool is_sandbox_label(std::string_view text);
-// Of the first label of a Host ("3000-sbid.localhost:7070"). Nothing: it names no sandbox.
+// Reads the first label of a Host ("3000-sbid.localhost:7070"). Nothing: it names no sandbox.
 std::optional<PortTarget> port_target_of(const http::Request& request);
 
 // "/v1/sandboxes/x/ports/3000/a%20b?c" -> {"/v1/sandboxes/x/ports/3000", "/a%20b?c"}, undecoded.
@@ -41,7 +41,7 @@ struct SplitTarget {
 };
 SplitTarget split_port_target(std::string_view target);
 
-// What is changed in requests to ports of sandboxes and in their answers.
+// Rewrites requests to ports of sandboxes and their answers.
 class PortProxy {
  public:
   // `authenticator` is borrowed and outlives this. `private_headers` are credentials and routing
@@ -59,13 +59,13 @@ class PortProxy {
   const std::vector<std::string_view> private_headers_;
 };
 
-// By RoutedBy::kPath: removes what an answer may not say under our address. `prefix` goes before a
-// Location.
+// For RoutedBy::kPath: removes headers that a guest must not set for our address, and prepends
+// `prefix` to a Location.
 void restrict_answer(http::Headers& headers, std::string_view prefix);
-// By RoutedBy::kHost: cookies stay with the one name they came from.
+// For RoutedBy::kHost: restricts cookies to the host name that set them.
 void restrict_cookies(http::Headers& headers);
 
-// {"sandboxId","message","port"?,"code"}: as the clients of a sandbox's own address expect it.
+// {"sandboxId","message","port"?,"code"}, as clients of a sandbox's own address expect.
 http::Response port_refusal(int status, const std::string& id, std::string_view message,
                             std::optional<std::uint16_t> port = std::nullopt);
 

@@ -32,7 +32,7 @@ PortTarget routed_target(const Request& request) {
 
 }  // namespace
 
-// The session to connect to, or the answer instead.
+// The session to connect to, or a refusal.
 struct PortRouting::Admitted {
   std::shared_ptr<node::Session> session;
   std::optional<Response> refusal;
@@ -44,7 +44,7 @@ PortRouting::PortRouting(SandboxAccess& access, const PortProxy& proxy,
   route_.pattern = "(port)";
   route_.cors = http::Cors::kForwarded;
   route_.streams_body = true;
-  route_.admits_itself = true;  // in admit(), by the sandbox's own token
+  route_.admits_itself = true;  // admit() checks the sandbox's own token
   route_.handler = [this](Request& request, http::ResponseWriter& writer) {
     return forward(request, writer);
   };
@@ -89,8 +89,9 @@ asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request
   if (admission.verdict == SandboxAccess::Verdict::kNotRunning) {
     admitted.refusal = port_refusal(502, target.id, "The sandbox was not found");
   } else if (admission.verdict == SandboxAccess::Verdict::kUnauthorized) {
-    admitted.refusal = port_refusal(
-        403, target.id, "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
+    admitted.refusal =
+        port_refusal(403, target.id,
+                     "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
   } else if (target.port == 0) {
     admitted.refusal = port_refusal(502, target.id, "There is no such port");
   } else {

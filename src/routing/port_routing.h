@@ -1,6 +1,6 @@
 // Requests that name a port of a sandbox by their Host ("3000-sbid.example.com") or by a dialect's
-// headers. They are routed before any path of ours, need no key, and a token where the sandbox's
-// ports are private. Ports that a dialect answers itself go to the dialect.
+// headers. They are routed before the server's own paths. They need no key, but a token if the
+// sandbox's ports are private. Ports that a dialect answers itself go to the dialect.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ class PortRouting {
   PortRouting(const PortRouting&) = delete;
   PortRouting& operator=(const PortRouting&) = delete;
 
-  // For http::ServerOptions::route_first; null: the request is for one of our own paths.
+  // For http::ServerOptions::route_first; null: the request is for one of the server's own paths.
   const http::Route* find(http::Request& request) const;
 
  private:
@@ -39,7 +39,7 @@ class PortRouting {
   SandboxAccess& access_;
   const PortProxy& proxy_;
   const std::vector<const PortDialect*> dialects_;
-  http::Route route_;  // to a port of the guest's
+  http::Route route_;  // to a port of the guest
 };
 
 }  // namespace glovebox::routing

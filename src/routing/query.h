@@ -10,7 +10,7 @@
 
 namespace glovebox::routing {
 
-// A whole number of the query, or `otherwise` when it is missing.
+// A whole number from the query, or `otherwise` if it is missing.
 Result<std::uint64_t> query_number(const http::Request& request, std::string_view name,
                                    std::uint64_t low, std::uint64_t high, std::uint64_t otherwise);
 

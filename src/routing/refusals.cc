@@ -29,7 +29,7 @@ http::Response refuse_run(const Error& error) {
     case Errc::kPolicy:
       return refuse_run_for(403, "policy", message, 0);
     case Errc::kUnsupported:
-      // Asked for explicitly, and this host cannot do it: never less without saying so.
+      // The caller requires something that this host cannot do: refuse instead of providing less.
       return refuse_run_for(422, "unsupported", message, 0);
     case Errc::kResourceExhausted:
       return refuse_run_for(503, "host_full", message, 1);
@@ -54,7 +54,7 @@ http::Response refuse_run(const store::Refusal& refusal) {
 
 http::Response refuse_gone_client() {
   constexpr int kClientClosedRequest = 499;  // nginx's number; the standard has none
-  return http::Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+  return http::Response::refuse(kClientClosedRequest, "client_gone", "the client disconnected");
 }
 
 http::Response refuse_packages(const Error& error) {
@@ -62,12 +62,12 @@ http::Response refuse_packages(const Error& error) {
   switch (error.code()) {
     case Errc::kInvalidArgument:
     case Errc::kTimeout:
-      return refuse_with(422, "dependencies_failed", message, 0);
+      return refuse_run_for(422, "dependencies_failed", message, 0);
     case Errc::kResourceExhausted:
       if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-        return refuse_with(507, "disk_full", message, 0);
+        return refuse_run_for(507, "disk_full", message, 0);
       }
-      return refuse_with(503, "builds_full", message, 5);
+      return refuse_run_for(503, "builds_full", message, 5);
     default:
       return refuse_run(error);
   }

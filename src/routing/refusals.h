@@ -1,5 +1,5 @@
-// Refusals as answers. The status says who can change it: 429 is the caller's own limit, 503 is
-// the host's; both say when to try again.
+// Errors as HTTP answers. Status 429 is a limit of the caller's key, 503 is a limit of the host;
+// both have Retry-After.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ http::Response refuse_run(const Error& error);
 // A request beyond its key's limits.
 http::Response refuse_run(const store::Refusal& refusal);
 
-// A client that left before its answer: the log and the figures have it.
+// For a client that disconnected before its answer: only the log and the metrics show this.
 http::Response refuse_gone_client();
 
 // Packages that could not be prepared: the caller's fault (422, with the installer's output), the

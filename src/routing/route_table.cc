@@ -4,7 +4,7 @@ namespace glovebox::routing {
 
 Task<http::Response> RouteTable::ask_for_upgrade(http::Request&, http::ResponseWriter&) {
   http::Response response =
-      http::Response::refuse(426, "upgrade_required", "this path is for WebSockets");
+      http::Response::refuse(426, "upgrade_required", "this path is for WebSockets only");
   response.headers.add("Upgrade", "websocket");
   co_return response;
 }

@@ -1,6 +1,6 @@
-// Tables of routes. A class of handlers lists its rows (method, path, who may ask, handler, one
-// line of what it does); an object of that class, constructed with what it needs, is bound to them
-// in a RouteTable. The rows can also be read without an object, for the documentation.
+// Tables of routes. A class of handlers lists its rows (method, path, required access, handler,
+// summary). A RouteTable binds the rows to an object of that class. The rows can also be read
+// without an object, for the documentation.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace glovebox::routing {
 
-// How long a request's body may be.
+// The maximum size of a request's body.
 class BodyLimit {
  public:
   constexpr BodyLimit(std::size_t bytes) : bytes_(bytes) {}  // NOLINT(*-explicit-*): a number
-  // What the administrator set for code to run (server.max_body).
+  // The administrator's limit for requests that run code (server.max_body).
   static constexpr BodyLimit configured() { return BodyLimit(kConfigured); }
   constexpr std::size_t bytes(std::size_t configured) const {
     return bytes_ == kConfigured ? configured : bytes_;
@@ -31,10 +31,10 @@ class BodyLimit {
   std::size_t bytes_;
 };
 inline constexpr BodyLimit kSmallBody = 64 * 1024;
-// Metadata and environment, in the longest spelling.
+// Enough for metadata and environment in their longest JSON form.
 inline constexpr BodyLimit kSandboxBody = 1024 * 1024;
 
-// What is documented of a route; see api/openapi.yaml.
+// The documentation of a route; see api/openapi.yaml.
 struct RouteInfo {
   http::Method method;
   std::string_view pattern;
@@ -47,16 +47,16 @@ struct RouteRow {
   http::Method method;
   std::string_view pattern;
   Access access;
-  // Null for rows that are only for WebSockets: a request without Upgrade is answered 426.
+  // Null for rows that are only for WebSockets: a request without Upgrade gets status 426.
   Task<http::Response> (Routes::*handler)(http::Request&, http::ResponseWriter&);
   std::string_view summary;
   BodyLimit max_body = kSmallBody;
   // For requests with an Upgrade header: see http/websocket/websocket.h.
   asio::awaitable<void> (Routes::*upgrade)(http::Request&, http::RawStream&) = nullptr;
-  bool streams_body = false;  // the handler reads request.body_stream; max_body does not count
+  bool streams_body = false;  // the handler reads request.body_stream; max_body does not apply
 };
 
-// What all rows of one API surface share.
+// Settings that all rows of one API share.
 struct RouteStyle {
   http::Cors cors = http::Cors::kConfigured;
   http::ErrorForm error_form = nullptr;  // null: {"error":{"code","message"}}
@@ -87,16 +87,15 @@ class RouteTable {
           return (routes.*call)(request, stream);
         };
       }
-      add_route({row.method, row.pattern, row.access, row.summary},
-                row.max_body, row.streams_body, std::move(handler), std::move(upgrade), style);
+      add_route({row.method, row.pattern, row.access, row.summary}, row.max_body, row.streams_body,
+                std::move(handler), std::move(upgrade), style);
     }
   }
 
   http::Router router() && { return http::Router(std::move(routes_)); }
 
  private:
-  static Task<http::Response> ask_for_upgrade(http::Request& request,
-                                              http::ResponseWriter& writer);
+  static Task<http::Response> ask_for_upgrade(http::Request& request, http::ResponseWriter& writer);
   void add_route(const RouteInfo& info, BodyLimit max_body, bool streams_body,
                  http::Handler handler, http::UpgradeHandler upgrade, const RouteStyle& style);
 

@@ -1,5 +1,5 @@
-// Where a run's output goes: kept for one answer, or sent as it comes, as server-sent events or as
-// lines of JSON.
+// Receives a run's output: collects it for one answer, or sends it live as server-sent events or as
+// JSON lines.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace glovebox::routing {
 
 enum class AnswerForm : std::uint8_t { kJson, kEvents, kLines };
-// By the Accept header; without one that names a stream, one JSON object.
+// Chosen by the Accept header; one JSON object unless it names a stream.
 AnswerForm answer_form(const http::Request& request);
 
-// Keeps everything; the node has seen to the run's limit, and `held` is all runs' together.
+// Keeps all output. The node enforces the run's limit; `held` is shared by all runs.
 class KeepingSink final : public node::RunSink {
  public:
   explicit KeepingSink(MemoryBudget& held) : held_(held) {}
@@ -27,7 +27,7 @@ class KeepingSink final : public node::RunSink {
   KeepingSink& operator=(const KeepingSink&) = delete;
 
   boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
-  // False, which ends the run, when there is no room for its results.
+  // Returns false, which ends the run, when there is no room for its results.
   boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
   std::uint64_t kept() const { return kept_; }
   bool truncated() const { return truncated_; }
@@ -41,8 +41,8 @@ class KeepingSink final : public node::RunSink {
   bool truncated_ = false;
 };
 
-// Writes each piece to the client, and keeps the first of it for the record. The answer begins
-// with the first event, so that a run that never starts is refused with a status of its own.
+// Writes each piece to the client, and keeps the beginning for the record. The answer starts with
+// the first event, so that a run that never starts is refused with its own status.
 class StreamingSink final : public node::RunSink, public packages::ProgressSink {
  public:
   StreamingSink(http::ResponseWriter& writer, AnswerForm form) : writer_(writer), form_(form) {}
@@ -50,12 +50,12 @@ class StreamingSink final : public node::RunSink, public packages::ProgressSink 
   boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
   boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
   asio::awaitable<bool> on_progress(const packages::BuildProgress& progress) override;
-  // Writes nothing of meaning, so that a client that is gone is noticed and proxies keep the
+  // Writes a keepalive, so that the server notices a disconnected client and proxies keep the
   // connection open.
   asio::awaitable<bool> on_idle() override;
   // `data` is a JSON object.
   boost::asio::awaitable<bool> send(std::string_view event, std::string_view data);
-  // What waits for the rest of a character, then this event, then the end.
+  // Writes bytes of an incomplete character, then this event, and ends the stream.
   boost::asio::awaitable<bool> finish(std::string event, std::string data);
   bool begun() const { return writer_.begun(); }
 

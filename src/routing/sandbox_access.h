@@ -1,8 +1,8 @@
 // Admits requests that are routed to a sandbox by host name or header: to one of its ports, or to
-// the agent API that a dialect serves on a port of its own. The one place where this is decided.
+// the agent API that a dialect serves on its own port. Only this class decides about admission.
 //
 // A paused sandbox whose metadata asks for it is resumed, but only by a request that shows the
-// credential it needs: a stranger cannot wake a sandbox whose ports are private.
+// required credential: without it, no client can resume a sandbox whose ports are private.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ class SandboxAccess {
     Verdict verdict = Verdict::kNotRunning;
     std::shared_ptr<node::Session> session;  // set when admitted
   };
-  // `is_authorized` says whether the request shows what it needs, given the token of the sandbox's
-  // ports (empty: they are public). A sandbox that does not run is kNotRunning in any case.
+  // `is_authorized` returns whether the request has the required credential, given the token of the
+  // sandbox's ports (empty: they are public). A sandbox that is not running is always kNotRunning.
   using Authorize = std::function<bool(const std::string& port_token)>;
   asio::awaitable<Admission> admit(std::string id, Authorize is_authorized);
 

@@ -9,7 +9,7 @@ namespace glovebox::routing {
 namespace {
 
 http::Response refuse_creation(const Error& error, const sessions::CreateRequest& wanted) {
-  // Its own disk is too small for what is in the snapshot.
+  // The new sandbox's disk is too small for the snapshot.
   if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
     return http::Response::refuse(507, "disk_full", error.message());
   }
@@ -50,7 +50,7 @@ asio::awaitable<Creation> SandboxCreation::create(http::Request& request, Caller
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  // A session that exists for its agent_id needs nothing more.
+  // An existing session of the agent_id already has its packages.
   const bool exists =
       !wanted.agent_id.empty() && deps_.registry.of_agent(caller.project, wanted.agent_id);
   std::shared_ptr<void> hold;  // on the prepared packages, until the session is created

@@ -1,6 +1,6 @@
-// A session created for a request, as POST /v1/sandboxes does it: for which key, within the key's
-// limits, its packages prepared first, and only as long as the client waits. Every dialect creates
-// its sessions here.
+// Creates a session for a request, as POST /v1/sandboxes does: checks the key's limits, prepares
+// the packages first, and stops when the client disconnects. Every dialect creates its sessions
+// here.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,7 @@ class SandboxCreation {
                                    sessions::CreateRequest wanted);
 
  private:
-  // A template that stands for a snapshot is that snapshot.
+  // Replaces a template that refers to a snapshot by that snapshot.
   void resolve_snapshot_template(const std::string& project, sessions::CreateRequest& wanted) const;
   http::Response counted(http::Response refusal);
 

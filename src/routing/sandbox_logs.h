@@ -1,4 +1,4 @@
-// The newest log lines of a session as JSON: what was started in it, what ended, and why.
+// The newest log lines of a session as JSON: which processes started and ended, and why.
 #pragma once
 
 #include "base/task.h"
@@ -8,7 +8,7 @@
 
 namespace glovebox::routing {
 
-// Of the path parameter "id"; `limit` of the query says how many. kNotFound.
+// Reads the path parameter "id" and the query parameter `limit`. kNotFound.
 Task<http::Response> respond_with_logs(const Authenticator& authenticator,
                                        sessions::SessionRegistry& registry,
                                        const http::Request& request);

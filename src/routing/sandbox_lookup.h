@@ -1,4 +1,4 @@
-// The session that a request is about: the caller's own, and running.
+// Finds the session that a request names: it must belong to the caller's project and be running.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class SandboxLookup {
   SandboxLookup(const Authenticator& authenticator, sessions::Sessions& sessions)
       : authenticator_(authenticator), sessions_(sessions) {}
 
-  // Of the path parameter "id". kPermissionDenied: the key was revoked meanwhile; else as
-  // Sessions::use().
+  // Reads the path parameter "id". kPermissionDenied: the key was revoked meanwhile; other errors
+  // as Sessions::use().
   Result<std::shared_ptr<node::Session>> session_of(const http::Request& request) const;
 
  private:

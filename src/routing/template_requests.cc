@@ -91,7 +91,7 @@ Task<Response> TemplateRequests::create(Request& request) const {
   co_return refuse_template(made.error(), deps_.templates.wait_of(caller.project, now));
 }
 
-// A template that stands for a snapshot of the same project, for as long as the snapshot exists.
+// A template that refers to a snapshot of the same project, as long as the snapshot exists.
 Task<store::TemplateRecord> TemplateRequests::create_of_snapshot(
     store::TemplateRecord wanted) const {
   const std::string project = wanted.project;
@@ -104,7 +104,7 @@ Task<store::TemplateRecord> TemplateRequests::create_of_snapshot(
   };
   CO_TRY(store::TemplateRecord made,
          co_await deps_.templates.create(std::move(wanted), std::move(define)));
-  // A request that removed the snapshot meanwhile did not see this template.
+  // A request that removed the snapshot meanwhile has not seen this template.
   if (auto still = deps_.snapshots.find(project, id); !still) {
     (void)co_await deps_.templates.remove(project, name);
     co_return fail(std::move(still.error()));

@@ -42,7 +42,7 @@ class TemplateRequests {
   const Dependencies deps_;
 };
 
-// 409, 429 or as refuse_run(). `wait`: how long the project has to, if it does.
+// 409, 429 or as refuse_run(). `wait`: how long the project has to wait, if at all.
 http::Response refuse_template(const Error& error, std::chrono::seconds wait = {});
 
 }  // namespace glovebox::routing

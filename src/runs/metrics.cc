@@ -13,7 +13,7 @@ void Histogram::add(std::chrono::microseconds time) {
 
 void Metrics::count_run(store::RunStatus status, bool warm) {
   ++runs.at(static_cast<std::size_t>(status));
-  // Without an outcome nothing is known of its interpreter.
+  // Without an outcome it is unknown whether its interpreter was warm.
   if (status != store::RunStatus::kError) ++(warm ? warm_runs : cold_runs);
 }
 

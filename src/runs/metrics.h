@@ -1,4 +1,4 @@
-// What a server counts of its runs and answers. api/metrics_text.h writes it for Prometheus.
+// Counters of a server's runs and answers. api/metrics_text.h writes them for Prometheus.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace glovebox::runs {
 
 class Histogram {
  public:
-  // Upper bounds in microseconds; one more bucket holds the rest.
+  // Upper bounds in microseconds; one more bucket counts all larger values.
   static constexpr std::array<std::int64_t, 16> kBounds = {
       250,     500,     1'000,   2'000,     5'000,     10'000,    25'000,     50'000,
       100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000, 30'000'000};

@@ -1,4 +1,4 @@
-// tests/vectors/profiles.json: what SDKs are given to check their own hashing with.
+// tests/vectors/profiles.json: test vectors with which SDKs check their own hashing.
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
@@ -30,31 +30,32 @@ TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
     const std::string canonical(vector.at("canonical").as_string());
     EXPECT_EQ(store::sha256_hex(canonical), vector.at("sha256").as_string());
     for (const json::value& spelling : vector.at("spellings").as_array()) {
-      const auto wishes = wire::read_profile_request(spelling, "profile");
-      ASSERT_TRUE(wishes) << wishes.error().message();
-      EXPECT_EQ(canonical_text(fill_in(*wishes, Limits{})), canonical) << spelling;
+      const auto parsed = wire::read_profile_request(spelling, "profile");
+      ASSERT_TRUE(parsed) << parsed.error().message();
+      EXPECT_EQ(canonical_text(fill_in(*parsed, Limits{})), canonical) << spelling;
       ++spellings;
     }
   }
   EXPECT_GE(spellings, 60u);
 }
 
-TEST(ProfileVectors, WhatIsRefusedIsRefusedAtItsPlace) {
+TEST(ProfileVectors, InvalidProfilesAreRefusedWithTheirField) {
   const auto document = read_vectors();
   ASSERT_TRUE(document) << document.error().message();
   std::size_t refused = 0;
   for (const json::value& one : document->at("refused").as_array()) {
-    const auto wishes = wire::read_profile_request(one.at("profile"), "profile");
+    const auto parsed = wire::read_profile_request(one.at("profile"), "profile");
     const std::string at(one.at("at").as_string());
-    ASSERT_FALSE(wishes) << one;
-    EXPECT_TRUE(wishes.error().message().starts_with(at + ": ")) << wishes.error().message();
+    ASSERT_FALSE(parsed) << one;
+    EXPECT_TRUE(parsed.error().message().starts_with(at + ": ")) << parsed.error().message();
     ++refused;
   }
   EXPECT_GE(refused, 60u);
 }
 
 TEST(Digest, MatchesTheKnownVector) {
-  EXPECT_EQ(store::sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(store::sha256_hex("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 }  // namespace

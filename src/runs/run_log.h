@@ -1,4 +1,4 @@
-// What is published and kept of a run: the events, the figures, and the record in the store.
+// Publishes and records runs: the events, the metrics, and the record in the store.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct RunHeader {
   std::string profile_hash;
   std::int64_t started_ms = 0;
   std::chrono::steady_clock::time_point began;
-  std::optional<wire::PreparedPackageSet> packages{};  // it ran with
+  std::optional<wire::PreparedPackageSet> packages{};  // that it ran with
 };
 
 class RunLog {
@@ -39,7 +39,7 @@ class RunLog {
   // `exit_json` is the answer without its output.
   void finished(const RunHeader& run, const node::RunReport& report, std::string out,
                 std::string err, std::string exit_json);
-  // It has no outcome: refused after it was admitted, or the launcher went away.
+  // For a run without an outcome: refused after it was admitted, or the launcher was lost.
   void failed(const RunHeader& run, std::string code, std::string message);
 
  private:

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "store/sha256.h"
+#include "model/environment.h"
 #include "net/reach.h"
 #include "packages/package_plan.h"
+#include "store/sha256.h"
 #include "templates/project_templates.h"
-#include "model/environment.h"
 
 namespace glovebox::runs {
 namespace {
@@ -18,7 +18,7 @@ std::string template_for(const wire::RunRequest& request) {
   return "base";
 }
 
-// The same words as `glovebox run` gives; then the template's, then the caller's.
+// The same variables that `glovebox run` sets, then the template's, then the caller's.
 std::vector<std::string> environment(const Template& made_of, const wire::RunRequest& request) {
   std::vector<std::string> env = base_environment();
   for (const auto* more : {&made_of.env, &request.env}) {
@@ -32,11 +32,11 @@ std::vector<std::string> environment(const Template& made_of, const wire::RunReq
 }
 
 Result<ExecSpec> shell_script(const wire::RunRequest& request) {
-  // One argument of a program is at most 128 KB long; it is bash's argument.
+  // The code is an argument of bash, and Linux limits one argument to 128 KB.
   constexpr std::size_t kMaxScript = 100'000;
   if (request.code->size() > kMaxScript) {
     return fail(Errc::kInvalidArgument,
-                "code: a shell script may have 100,000 bytes; send a longer one in files");
+                "code: a shell script can have at most 100,000 bytes; send a longer one in files");
   }
   ExecSpec exec;
   exec.argv = {"/bin/bash", "-c", *request.code, "bash"};
@@ -69,7 +69,8 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
   TRY(packages::ChosenTemplate chosen,
-      packages::choose_template_with(node_, &templates_, project, name, request.profile.dependencies));
+      packages::choose_template_with(node_, &templates_, project, name,
+                                     request.profile.dependencies));
   const Template& made_of = chosen.made_of();
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
@@ -106,7 +107,7 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   if (chosen.set && job.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "profile.dependencies: the " +
                                         std::string(engine_name(job.engine)) +
-                                        " engine has no files of its own to put packages into");
+                                        " engine does not support packages; use the jail engine");
   }
   plan.set = std::move(chosen.set);
   return plan;

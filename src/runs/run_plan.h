@@ -1,5 +1,5 @@
-// From what a caller said to what the node is to do: which template, which program or runtime,
-// which environment, and the whole profile.
+// Turns a run request into the job that the node runs: the template, the program or runtime, the
+// environment, and the complete profile.
 #pragma once
 
 #include <memory>
@@ -19,13 +19,13 @@
 namespace glovebox::runs {
 
 struct RunPlan {
-  node::RunJob job;           // its template as the node calls it
-  std::string template_name;  // as the caller's project calls it
+  node::RunJob job;           // with the node's name of the template
+  std::string template_name;  // the project's name of the template
   std::string language;       // of the template, for the record
   std::string profile_hash;   // SHA-256 of its canonical text
   // Packages: the job has no template until this has been prepared.
   std::optional<packages::PackageSetRequest> set{};
-  std::shared_ptr<void> set_hold{};  // keeps what was prepared until the run is over
+  std::shared_ptr<void> set_hold{};  // keeps the prepared packages until the run has ended
 };
 
 struct PlanSettings {

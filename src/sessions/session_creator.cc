@@ -1,26 +1,27 @@
 #include "sessions/session_creator.h"
 
 #include "base/wall_clock.h"
+#include "model/environment.h"
 #include "net/reach.h"
 #include "node/sandboxes/check_grade.h"
 #include "packages/package_plan.h"
 #include "sessions/processes/process_json.h"
 #include "store/store_call.h"
-#include "model/environment.h"
 
 namespace glovebox::sessions {
 namespace {
 
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
 
-// Whether the sandbox that exists for an agent_id is the one that the request describes; it cannot
-// be changed into it.
+// Checks that the existing sandbox of an agent_id is the one that the request describes: an
+// existing sandbox cannot be changed to match.
 Result<> check_same(const store::SessionRecord& record, const CreateRequest& request,
                     const templates::ProjectTemplates& templates,
                     const std::optional<Grade>& floor) {
   const auto differs = [&record](const char* what) {
     return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() +
-                                     ", has another " + what + ": leave that out, or end it first");
+                                     ", has a different " + what +
+                                     ": omit it, or end the sandbox first");
   };
   const store::TemplateRecord* own = templates.find(record.project, request.template_name);
   const std::string wanted_id = own != nullptr ? own->definition.id : "";
@@ -43,8 +44,8 @@ Result<> check_same(const store::SessionRecord& record, const CreateRequest& req
 
 }  // namespace
 
-// Locked by one creation at a time; forgotten with the last that needs it. It may outlive the
-// creator, with a coroutine that was cut off.
+// Locked by one creation at a time; removed with the last creation that needs it. It may outlive
+// the creator, held by a coroutine that was abandoned.
 class SessionCreator::AgentLock {
  public:
   AgentLock(SessionCreator& creator, AgentKey key)
@@ -90,7 +91,7 @@ Result<std::optional<store::SnapshotRecord>> SessionCreator::find_snapshot(
   return snapshot;
 }
 
-// A snapshot is of the template of the sandbox it was made from.
+// A snapshot has the template of the sandbox it was made from.
 Result<SessionPlan> SessionCreator::plan_of(
     const CreateRequest& request, const std::string& project,
     const std::optional<store::SnapshotRecord>& snapshot) const {
@@ -105,15 +106,15 @@ Result<SessionPlan> SessionCreator::plan_of(
   }
   auto plan = plan_session(deps_.node, name, request, options_.engine, options_.min_grade, scope);
   if (plan) TRY_OK(net::check_reach(plan->spec.net, options_.ceiling));
-  // By its id: another template may have the name by now.
+  // By its id: a different template may have the name by now.
   const store::TemplateRecord* own = deps_.templates.find(project, name);
   const bool is_another =
       snapshot && (plan ? plan->template_id != snapshot->template_id
                         : own != nullptr && own->definition.id != snapshot->template_id);
   const bool is_gone = !plan && snapshot && plan.error().code() == Errc::kNotFound;
   if (!is_another && !is_gone) return plan;
-  return fail(Errc::kConflict, "snapshot: it was made from the template \"" + name +
-                                   "\", which does not exist any more");
+  return fail(Errc::kConflict,
+              "snapshot: it was made from the template \"" + name + "\", which no longer exists");
 }
 
 Result<SessionCreator::Requirements> SessionCreator::requirements_of(
@@ -143,7 +144,7 @@ Task<CreatedSession> SessionCreator::create(CreateRequest request, SessionOwner 
   co_return co_await make(std::move(request), std::move(owner), std::move(admission), cancel);
 }
 
-// Null: there is none, or it has just ended.
+// Null: the agent has no sandbox, or it has just ended.
 Task<EntryPtr> SessionCreator::find_agent(std::string project, std::string agent_id) {
   EntryPtr entry = deps_.registry.agent_entry(project, agent_id);
   if (!entry) co_return nullptr;
@@ -156,13 +157,14 @@ Task<EntryPtr> SessionCreator::find_agent(std::string project, std::string agent
   co_return entry->record.state == SessionState::kRunning ? entry : nullptr;
 }
 
-// Sessions may be promised more memory together than the host has, since most of them sleep; but a
-// new one must be able to have all of its own now.
+// The memory limits of all sessions may exceed the host's memory, since most sessions are idle. But
+// the host must have enough free memory for all that a new session may use.
 Result<> SessionCreator::check_room(std::uint64_t needed_bytes) {
   const std::uint64_t alive = deps_.registry.alive();
   if (alive >= options_.max_sessions) {
-    return fail(Errc::kResourceExhausted, "there are " + std::to_string(alive) +
-                                              " sandboxes, and no more may be (sessions.max)");
+    return fail(Errc::kResourceExhausted,
+                "the limit of " + std::to_string(options_.max_sessions) +
+                    " sandboxes is reached (sessions.max); end one, or try again later");
   }
   const std::optional<std::uint64_t> left = options_.available_memory();
   if (left && *left < needed_bytes) {
@@ -179,8 +181,7 @@ Task<std::shared_ptr<node::Session>> SessionCreator::make_sandbox(
   node::SessionSpec first = spec;
   Result<std::shared_ptr<node::Session>> made =
       co_await deps_.service.create_session(std::move(first), cancel);
-  if (!made && made.error().code() == Errc::kUnsupported && net_is_default &&
-      !spec.net.is_none()) {
+  if (!made && made.error().code() == Errc::kUnsupported && net_is_default && !spec.net.is_none()) {
     // The caller did not ask for the network explicitly, and this host cannot give one.
     spec.net = {};
     node::SessionSpec without = spec;
@@ -196,8 +197,8 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
   CO_TRY(std::optional<store::SnapshotRecord> snapshot, find_snapshot(request, owner.project));
   CO_TRY(SessionPlan plan, plan_of(request, owner.project, snapshot));
   if (plan.spec.template_name.empty()) {
-    // It existed for its agent_id a moment ago, so no packages were prepared for another one.
-    co_return fail(Errc::kUnavailable, "the sandbox of this agent_id has just ended; ask again");
+    // The agent's sandbox existed a moment ago, so no packages were prepared for a new one.
+    co_return fail(Errc::kUnavailable, "the sandbox of this agent_id has just ended; try again");
   }
   const std::uint64_t needed = plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
   if (Result<> room = check_room(needed); !room) {
@@ -214,27 +215,27 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
     co_return fail(std::move(made.error()));
   }
   const std::shared_ptr<node::Session> session = *made;
-  store::SessionRecord record{.id = session->id(),
-                              .project = owner.project,
-                              .key_id = owner.key.str(),
-                              .template_name = plan.template_name,
-                              .template_id = plan.template_id,
-                              .snapshot = request.snapshot,
-                              .state = SessionState::kStarting,
-                              .agent_id = request.agent_id,
-                              .metadata = std::move(request.metadata),
-                              .env = joined_environment(std::move(plan.template_env), request.env),
-                              .on_timeout = request.on_timeout,
-                              .ttl_s = ttl_s,
-                              .created_ms = wall_clock_ms(),
-                              .engine = spec.engine,
-                              .walls = session->walls(),
-                              .limits = spec.limits,
-                              .profile = plan.profile_hash,
-                              .net = net::canonical_text(spec.net),
-                              .dependencies =
-                                  plan.set ? plan.set->dependencies : glovebox::Dependencies{},
-                              .layer = plan.set ? request.set_layer : std::string()};
+  store::SessionRecord record{
+      .id = session->id(),
+      .project = owner.project,
+      .key_id = owner.key.str(),
+      .template_name = plan.template_name,
+      .template_id = plan.template_id,
+      .snapshot = request.snapshot,
+      .state = SessionState::kStarting,
+      .agent_id = request.agent_id,
+      .metadata = std::move(request.metadata),
+      .env = joined_environment(std::move(plan.template_env), request.env),
+      .on_timeout = request.on_timeout,
+      .ttl_s = ttl_s,
+      .created_ms = wall_clock_ms(),
+      .engine = spec.engine,
+      .walls = session->walls(),
+      .limits = spec.limits,
+      .profile = plan.profile_hash,
+      .net = net::canonical_text(spec.net),
+      .dependencies = plan.set ? plan.set->dependencies : glovebox::Dependencies{},
+      .layer = plan.set ? request.set_layer : std::string()};
   if (request.private_ports) record.port_token = random_label(40);
   const auto entry = std::make_shared<SessionEntry>(deps_.io, std::move(record));
   entry->memory = deps_.usage.hold(owner.key, needed);
@@ -243,7 +244,7 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
   Result<> up = co_await bring_up(entry, session, std::move(snapshot), cancel);
   if (!up) {
     const EndCause cause = cancel->cancelled() ? EndCause::kCancelled : EndCause::kFailed;
-    // The reason of its own end, if it ended, says more.
+    // If the sandbox ended by itself, the reason of that end is more precise.
     const std::string why =
         is_over(entry->record.state) ? entry->record.reason : up.error().message();
     co_await deps_.lifecycle.end_and_destroy(entry, SessionState::kError, cause, why);
@@ -275,8 +276,8 @@ Task<> SessionCreator::bring_up(EntryPtr entry, std::shared_ptr<node::Session> s
     if (!filled) co_return fail(std::move(filled.error()).context("snapshot"));
   }
   if (cancel->cancelled()) co_return fail(Errc::kUnavailable, "the request was cancelled");
-  // It may have ended before it had an entry to record that in.
-  if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended at once");
+  // The sandbox may have ended before it had an entry to record its end in.
+  if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended after its start");
   CO_TRY_OK(registry.set_state(entry, SessionState::kRunning, ""));
   if (snapshot) {
     registry.set_deadline(entry, ttl_time(record.ttl_s));

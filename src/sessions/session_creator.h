@@ -1,6 +1,6 @@
 // Creates sessions: plans one from a request, checks what the host and the administrator allow,
-// has the node make its sandbox, fills it from a snapshot if asked, and stores it. Requests with the
-// same agent_id are served one after the other and get the same sandbox.
+// lets the node create its sandbox, restores a snapshot if requested, and stores the session.
+// Requests with the same agent_id are handled one after the other and get the same sandbox.
 #pragma once
 
 #include <map>
@@ -45,16 +45,16 @@ class SessionCreator {
   SessionCreator(Dependencies dependencies, const SessionOptions& options)
       : deps_(dependencies), options_(options) {}
 
-  // What a creation will need.
+  // The resources that a creation needs.
   struct Requirements {
-    std::uint64_t bytes = 0;  // of memory and disk
+    std::uint64_t bytes = 0;                              // of memory and disk
     std::optional<packages::PackageSetRequest> packages;  // to be prepared before create()
   };
   Result<Requirements> requirements_of(const CreateRequest& request,
                                        const std::string& project) const;
 
   // Errors as SessionService::create_session's. `admission` is released when the session exists;
-  // from then on its memory is counted as long as it lives. Cancelled: it is destroyed again.
+  // from then on its memory is counted as long as it lives. On cancellation it is destroyed.
   Task<CreatedSession> create(CreateRequest request, SessionOwner owner, store::Admission admission,
                               std::shared_ptr<node::CancelFlag> cancel);
 
@@ -78,7 +78,7 @@ class SessionCreator {
 
   const Dependencies deps_;
   const SessionOptions& options_;
-  // Creations for one agent_id, one after the other.
+  // Serializes creations for one agent_id.
   std::map<AgentKey, std::weak_ptr<node::AsyncFifoLock>> agent_locks_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this
 };

@@ -1,5 +1,4 @@
-// One session in the registry: its record, the lock of those who change it, and what happened
-// lately.
+// One session in the registry: its record, the lock for changes, and its latest log lines.
 #pragma once
 
 #include <chrono>
@@ -42,9 +41,9 @@ struct SessionEntry {
 
   store::SessionRecord record;
   bool is_stored = false;             // the store has a record of it
-  bool is_unsaved = false;            // and that is older than this one
+  bool is_unsaved = false;            // the stored record is older than this one
   node::AsyncFifoLock lock;           // pause, resume, a snapshot, a change: one at a time
-  std::optional<TimePoint> deadline;  // of its ttl, or of its pause
+  std::optional<TimePoint> deadline;  // the end of its ttl, or of its pause
   store::Admission memory;
   std::deque<SessionLine> lines;
   std::deque<SessionSample> samples;

@@ -1,4 +1,4 @@
-// How many sessions there are and were, for /metrics. No ids and no projects in here.
+// Counters of sessions for /metrics. They contain no ids and no projects.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@ namespace glovebox::sessions {
 // Why a session ended.
 enum class EndCause : std::uint8_t {
   kAsked,  // by a request
-  kTtl,    // its time to live ended
+  kTtl,    // its time to live expired
   kPausedTooLong,
-  kPausedCeiling,  // it was to be paused when it expired, but too many were
-  kCancelled,      // the client gave up during its creation
+  kPausedCeiling,  // it expired and could not be paused: too many sessions were paused
+  kCancelled,      // the client disconnected during its creation
   kFailed,         // its creation failed
   kAgentLost,      // its own first process ended
   kLauncherLost,
-  kGone,  // the node does not have it any more
+  kGone,  // the node no longer has it
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(EndCause::kCount)>
@@ -30,7 +30,7 @@ struct SessionFigures {
   std::uint64_t starting = 0;
   std::uint64_t running = 0;
   std::uint64_t paused = 0;
-  std::uint64_t created = 0;  // since the start, as the rest
+  std::uint64_t created = 0;  // since the server started, like the following counters
   std::uint64_t refused = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(EndCause::kCount)> ended{};
 };

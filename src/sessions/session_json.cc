@@ -5,8 +5,8 @@
 #include "base/wall_clock.h"
 #include "packages/package_json.h"
 #include "wire/json/json_values.h"
-#include "wire/runs/run_answer.h"
 #include "wire/json/stored_policy.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -22,7 +22,8 @@ json::object limits_json(const Limits& limits) {
 
 json::value packages_json(const store::SessionRecord& session) {
   json::value packages = packages::dependencies_json(session.dependencies);
-  if (json::object* object = packages.if_object()) (*object)["layer"] = wire::text_or_null(session.layer);
+  if (json::object* object = packages.if_object())
+    (*object)["layer"] = wire::text_or_null(session.layer);
   return packages;
 }
 

@@ -8,7 +8,7 @@
 
 namespace glovebox::sessions {
 
-// Without the token of its ports: that is told once, when it is made.
+// Without the token of its ports: only the answer to the creation contains that.
 boost::json::object sandbox_json(const store::SessionRecord& session);
 boost::json::object snapshot_json(const store::SnapshotRecord& snapshot);
 // The data of a `sandbox.*` event.

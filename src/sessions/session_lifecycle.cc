@@ -21,7 +21,7 @@ Task<> SessionLifecycle::end_and_destroy(EntryPtr entry, SessionState to, EndCau
   registry_.end(entry, to, cause, std::move(reason));
   Result<> saved = co_await registry_.save(entry);
   Result<> destroyed = co_await service_.destroy_session(id);
-  // No record wants a sandbox that could not be destroyed: the reconciler tries again.
+  // A sandbox that could not be destroyed has no living record: the reconciler tries again.
   if (!destroyed && destroyed.error().code() != Errc::kNotFound) {
     log::warn("sandbox not destroyed",
               {{"sandbox", id.str()}, {"error", destroyed.error().message()}});
@@ -31,7 +31,7 @@ Task<> SessionLifecycle::end_and_destroy(EntryPtr entry, SessionState to, EndCau
 
 Task<> SessionLifecycle::destroy(std::string project, std::string id) {
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
-  // Without the lock: whatever is under way with the session ends with it.
+  // Without the lock: changes of the session that are in progress end with it.
   co_return co_await end_and_destroy(entry, SessionState::kStopped, EndCause::kAsked, "deleted");
 }
 
@@ -43,8 +43,8 @@ Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason) {
   if (paused >= options_.max_paused) {
     co_return fail(Errc::kResourceExhausted,
                    std::to_string(paused) +
-                       " sandboxes of this project are paused, and no more may be "
-                       "(sessions.max_paused)");
+                       " sandboxes of this project are paused, which is the limit "
+                       "(sessions.max_paused); resume or end one first");
   }
   {
     const SessionRegistry::Counted pausing(registry_, registry_.pausing_of(record.project));
@@ -68,7 +68,7 @@ Task<> SessionLifecycle::resume_entry(EntryPtr entry) {
   if (is_over(record.state)) co_return fail(wrong_state(record.state));
   if (!done) co_return fail(std::move(done.error()));
   CO_TRY_OK(registry_.set_state(entry, SessionState::kRunning, ""));
-  registry_.set_deadline(entry, ttl_time(record.ttl_s));  // its time to live begins anew
+  registry_.set_deadline(entry, ttl_time(record.ttl_s));  // restart its time to live
   registry_.note(record.id, "resumed", "");
   Result<> saved = co_await registry_.save(entry);
   registry_.publish(entry, "resumed");
@@ -122,7 +122,7 @@ asio::awaitable<void> SessionLifecycle::wake(std::string id) {
   const auto setting = entry->record.metadata.find(std::string(kAutoResume));
   if (setting == entry->record.metadata.end() || setting->second != "true") co_return;
   const auto resumed = co_await resume(entry->record.project, id);
-  // The request is then told that the sandbox does not run.
+  // The request then gets the error that the sandbox is not running.
   if (!resumed) {
     log::debug("sandbox not resumed", {{"sandbox", id}, {"error", resumed.error().message()}});
   }
@@ -150,14 +150,14 @@ Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::st
     CO_TRY(ttl_s, ttl_of(request.ttl_s));
   }
   if (request.net) {
-    // All or nothing: what can be refused is refused before anything has changed.
+    // All or nothing: everything that can be refused is checked before the first change.
     CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
     const EntryUnlock unlock(entry);
     CO_TRY_OK(co_await networks_.set(entry, std::move(*request.net)));
   }
   if (ttl_s) {
     record.ttl_s = *ttl_s;
-    // That of a paused session begins when it is resumed.
+    // The time to live of a paused session starts when it is resumed.
     if (record.state == SessionState::kRunning) {
       registry_.set_deadline(entry, ttl_time(record.ttl_s));
     }

@@ -1,9 +1,9 @@
-// What happens to a session after its creation, at a client's request: paused, resumed, kept alive,
-// changed, deleted. One change of a session at a time, in the order of arrival; an end waits for
-// nothing.
+// Changes sessions at a client's request after their creation: pauses, resumes, keeps alive,
+// changes and deletes them. One change of a session at a time, in the order of arrival; a deletion
+// does not wait.
 //
 // An end is stored before the sandbox is destroyed. A server that dies in between leaves a sandbox
-// that no record wants, and its successor destroys it.
+// without a living record, and the next server destroys it.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ class SessionLifecycle {
                    SessionNetworks& networks, const SessionOptions& options)
       : registry_(registry), service_(service), networks_(networks), options_(options) {}
 
-  // Each of a project's session ("*": of any). kNotFound; kConflict in a state that does not allow
-  // it.
+  // Each for a session of a project ("*": of any). kNotFound; kConflict in a state that does not
+  // allow it.
   Task<> destroy(std::string project, std::string id);
   Task<store::SessionRecord> pause(std::string project, std::string id);
   Task<store::SessionRecord> resume(std::string project, std::string id);
@@ -37,15 +37,15 @@ class SessionLifecycle {
                                         std::optional<std::uint64_t> ttl_s);
   Task<store::SessionRecord> change(std::string project, std::string id, ChangeRequest request);
 
-  // Running, and for at least `ttl_s` from now: a session that is paused or being paused is
-  // resumed; the time of a running one is never shortened.
+  // Ensures that the session runs for at least `ttl_s` from now: resumes a session that is paused
+  // or being paused, and never shortens the time of a running one.
   struct Connected {
     store::SessionRecord record;
     bool was_resumed = false;
   };
   Task<Connected> connect(std::string project, std::string id, std::uint64_t ttl_s);
-  // Resumes a paused session whose metadata asks for it (kAutoResume), because a request has come
-  // to one of its ports.
+  // Resumes a paused session whose metadata asks for it (kAutoResume), because a request to one of
+  // its ports has arrived.
   asio::awaitable<void> wake(std::string id);
 
   // For the other classes of this folder. The entry's lock is held by the caller of pause_entry()
@@ -68,7 +68,7 @@ inline std::chrono::milliseconds ttl_time(std::uint64_t ttl_s) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(ttl_s) * 1000);
 }
 
-// For waits that nothing cancels.
+// A flag for waits that are never cancelled.
 inline std::shared_ptr<node::CancelFlag> never_cancelled() {
   return std::make_shared<node::CancelFlag>();
 }

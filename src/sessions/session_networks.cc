@@ -8,13 +8,13 @@ namespace glovebox::sessions {
 Task<> SessionNetworks::set(EntryPtr entry, net::NetPolicy policy) {
   store::SessionRecord& record = entry->record;
   CO_TRY_OK(net::check_reach(policy, ceiling_));
-  // A paused sandbox has it when it is resumed.
+  // For a paused sandbox the policy takes effect when it is resumed.
   if (record.state != SessionState::kRunning && record.state != SessionState::kPaused) {
     co_return fail(Errc::kConflict,
                    "net: the sandbox is " + std::string(session_state_name(record.state)));
   }
   CO_TRY_OK(registry_.check_on_node(*entry));
-  // Before that the gateway may apply policies that this server does not know yet.
+  // Before the report, the gateway may apply policies that this server does not know yet.
   if (!is_restored_) {
     co_return fail(Errc::kUnavailable, "the launcher has not reported its sandboxes yet");
   }
@@ -51,7 +51,7 @@ void SessionNetworks::restore() {
       policy.deny.push_back({.target = net::AnyTarget{}, .ports = {}});
       record.net = net::canonical_text(policy);
       entry->is_unsaved = true;  // the reconciler stores it
-      registry_.note(record.id, "network", "taken away: " + allowed.error().message());
+      registry_.note(record.id, "network", "access removed: " + allowed.error().message());
       registry_.publish(entry, "network");
     }
     networks_.restore_network(record.id, record.project, std::move(policy));

@@ -1,7 +1,8 @@
-// What sessions may reach: set, changed and read, and restored at the gateway after a restart.
+// Network policies of sessions: sets, changes and reads them, and restores them at the gateway
+// after a restart.
 //
-// The gateway applies a change before it is recorded: what is answered is true, and a record that
-// could not be stored is stored later.
+// The gateway applies a change before it is recorded, so the answer is correct. A record that could
+// not be stored is stored later.
 #pragma once
 
 #include <string>
@@ -27,12 +28,12 @@ class SessionNetworks {
     net::NetPolicy policy;
     wire::NetworkFigures figures;
   };
-  // What a sandbox may reach, and what it did.
+  // What a sandbox may reach, and what it has reached.
   Task<Reach> read(std::string project, std::string id);
 
-  // Tells the gateway of the sessions from before this server, also of those that may reach
-  // nothing: a gateway may not know that. A policy above the administrator's ceiling of today is
-  // taken away. Once, when the launcher has reported its sandboxes.
+  // Sends the gateway the policies of sessions that earlier servers created, also of those that may
+  // reach nothing, because the gateway may not know that. Removes a policy that exceeds the
+  // administrator's current ceiling. Call it once, when the launcher has reported its sandboxes.
   void restore();
 
  private:

@@ -7,17 +7,18 @@
 #include <charconv>
 
 #include "base/unique_fd.h"
-#include "store/sha256.h"
-#include "sessions/processes/process_json.h"
-#include "packages/package_plan.h"
 #include "model/environment.h"
+#include "packages/package_plan.h"
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/user_environment.h"
+#include "store/sha256.h"
 
 namespace glovebox::sessions {
 namespace {
 
 void keep_snapshots_layer(const TemplateScope& scope, packages::PackageSetRequest& set) {
   if (scope.kept_layer.empty()) return;
-  // What its template was made with may be another one by now, which stays that template's.
+  // The template may have a different layer by now; the snapshot keeps its own.
   if (scope.kept_layer != set.kept_layer) set.definition.id.clear();
   set.kept_layer = scope.kept_layer;
   set.snapshot = scope.snapshot;
@@ -28,7 +29,8 @@ void keep_snapshots_layer(const TemplateScope& scope, packages::PackageSetReques
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
                                  std::optional<Grade> floor, const TemplateScope& scope) {
-  TRY(const Dependencies asked, packages::joined_dependencies(scope.kept, request.profile.dependencies));
+  TRY(const Dependencies asked,
+      packages::joined_dependencies(scope.kept, request.profile.dependencies));
   TRY(packages::ChosenTemplate chosen,
       packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
   const Template& made_of = chosen.made_of();
@@ -44,7 +46,7 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   plan.spec.engine = engine;
   plan.spec.limits = profile.limits;
   plan.spec.net = profile.net;
-  // As many files as a disk of this size would have: packages and checkouts are many small ones.
+  // As many files as a disk of this size would have: packages and checkouts have many small files.
   const std::uint64_t inodes = std::min<std::uint64_t>(profile.limits.disk_bytes / 4096, 1u << 20);
   plan.spec.limits.disk_inodes =
       std::max(profile.limits.disk_inodes, static_cast<std::uint32_t>(inodes));
@@ -58,10 +60,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   if (chosen.set && engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "profile.dependencies: the " +
                                         std::string(engine_name(engine)) +
-                                        " engine has no files of its own to put packages into");
+                                        " engine does not support packages; use the jail engine");
   }
   plan.set = std::move(chosen.set);
-  // Nothing more was asked for than the snapshot's: they stay what its files were made with.
+  // The request adds no packages to the snapshot's: keep the layer that its files were made with.
   if (plan.set && !scope.kept.empty() && plan.set->dependencies == scope.kept) {
     keep_snapshots_layer(scope, *plan.set);
   }
@@ -72,12 +74,12 @@ std::vector<std::string> session_environment(const node::RunService& node,
                                              const store::SessionRecord& session) {
   std::vector<std::string> env = base_environment();
   for (std::string& word : env) {
-    // Where package clients put programs that a user installs.
+    // Package clients put programs that a user installs there.
     if (word.starts_with("PATH=")) word.insert(5, std::string(kUsersPrograms) + ":");
   }
-  // npm knows no authorities but its own unless it is told; a file that is not there is no matter.
+  // npm trusts only its own certificate authorities by default; a missing file does no harm.
   env.emplace_back("npm_config_cafile=/etc/ssl/certs/ca-certificates.crt");
-  // One of the administrator's may be called as a project's own was.
+  // An administrator's template may have the same name as a project's own.
   const TemplateStatus* status =
       session.template_id.empty() ? node.find_template(session.template_name) : nullptr;
   if (status != nullptr) env = joined_environment(std::move(env), status->description.env);
@@ -88,7 +90,7 @@ std::optional<std::uint64_t> available_memory() {
   constexpr std::string_view kWord = "MemAvailable:";
   const UniqueFd fd(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
-  char text[1024];  // it is the third line
+  char text[1024];  // MemAvailable is the third line
   const ssize_t got = ::read(fd.get(), text, sizeof text);
   std::string_view rest(text, got > 0 ? static_cast<std::size_t>(got) : 0);
   const std::size_t at = rest.find(kWord);

@@ -1,5 +1,5 @@
-// From what a caller said of a sandbox to what the node is to make: which template, the whole
-// profile, the environment. As run_plan does for runs.
+// Turns a request for a sandbox into the specification that the node creates it from: the template,
+// the complete profile, the environment. run_plan does the same for runs.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,19 @@
 namespace glovebox::sessions {
 
 struct SessionPlan {
-  node::SessionSpec spec;     // owner and project are the caller's to fill in
-  std::string template_name;  // as the project calls it; the spec has what the node calls it
-  std::string template_id;    // of a project's own; else empty
-  // Of such a one, all its words: the session keeps them, whatever becomes of it.
+  node::SessionSpec spec;     // the caller fills in owner and project
+  std::string template_name;  // the project's name for it; the spec has the node's name
+  std::string template_id;    // of a project's own template; else empty
+  // All variables of a project's own template: the session keeps them even if the template changes.
   std::vector<std::string> template_env;
   std::string profile_hash;
-  // Packages, the template's and the snapshot's among them: the spec has no template until this has
-  // been prepared.
+  // Packages, including those of the template and the snapshot: the spec has no template until this
+  // has been prepared.
   std::optional<packages::PackageSetRequest> set{};
 };
 
-// Who asks, and what can be named besides the administrator's templates; `book` may be null. `kept`
-// are packages that the sandbox of a snapshot had, and `kept_layer` what they came to.
+// The caller, and its project's templates besides the administrator's; `book` may be null. `kept`
+// are the packages of the sandbox that a snapshot was made from, `kept_layer` is their layer.
 struct TemplateScope {
   const templates::ProjectTemplates* book = nullptr;
   std::string project;
@@ -37,18 +37,18 @@ struct TemplateScope {
   std::string snapshot{};
 };
 
-// kNotFound: no such template; kUnavailable: none is known at all yet. `template_name` is what the
-// request says, or its snapshot's.
+// kNotFound: no such template; kUnavailable: no template is known yet. `template_name` is the one
+// in the request, or its snapshot's.
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
                                  std::optional<Grade> floor, const TemplateScope& scope = {});
 
-// What a program in a session starts with: the base, the words of the administrator's template, the
-// session's own, which have those of a project's template.
+// The environment of a program in a session: the base, the variables of the administrator's
+// template, then the session's own, which include those of a project's template.
 std::vector<std::string> session_environment(const node::RunService& node,
                                              const store::SessionRecord& session);
 
-// Bytes of memory that the host can still give away, by its own count; nothing when unknown.
+// Bytes of memory that the kernel reports as available on the host; nothing when unknown.
 std::optional<std::uint64_t> available_memory();
 
 }  // namespace glovebox::sessions

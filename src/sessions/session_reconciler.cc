@@ -14,7 +14,7 @@ std::string why_ended(const node::SessionEnded& ended) {
   if (ended.launcher_lost) return "the launcher ended";
   if (!ended.why.empty()) return ended.why;
   if (ended.reason == EndReason::kAgentKilled && ended.usage.oom_kills > 0) {
-    return "its first process was killed for want of memory";
+    return "its first process ran out of memory and was killed";
   }
   switch (ended.reason) {
     case EndReason::kExited:
@@ -23,7 +23,7 @@ std::string why_ended(const node::SessionEnded& ended) {
       return "the launcher ended it";
     case EndReason::kWallTimeout:
     case EndReason::kCpuTimeout:
-      return "it used up its time";
+      return "its time limit was reached";
     case EndReason::kAgentKilled:
       return "its first process was killed";
   }
@@ -80,29 +80,29 @@ Task<> SessionReconciler::expire(EntryPtr entry) {
     co_return co_await lifecycle_.end_and_destroy(entry, SessionState::kStopped, EndCause::kTtl,
                                                   "ttl");
   }
-  // A request that holds the lock uses the session: it expires when that is done.
+  // A request that holds the lock uses the session, which expires when the request is done.
   Result<> locked = co_await entry->lock.lock(never_cancelled());
-  if (!locked) {  // too many wait for it: it is in use
+  if (!locked) {  // too many requests wait for the lock: the session is in use
     if (!is_over(record.state) && !entry->deadline) registry_.set_deadline(entry, options_.tick);
     co_return locked;
   }
   Result<> paused;
   {
     const EntryUnlock unlock(entry);
-    // Unless it was ended, paused or kept alive meanwhile.
+    // Unless a request has ended it, paused it or kept it alive meanwhile.
     if (record.state == SessionState::kRunning && !entry->deadline) {
       paused = co_await lifecycle_.pause_entry(entry, "ttl");
     }
   }
   if (paused || record.state != SessionState::kRunning) co_return Result<>();
   const bool is_full = paused.error().code() == Errc::kResourceExhausted;
-  co_return co_await lifecycle_.end_and_destroy(
-      entry, SessionState::kStopped, is_full ? EndCause::kPausedCeiling : EndCause::kTtl,
-      "ttl; not paused: " + paused.error().message());
+  co_return co_await lifecycle_.end_and_destroy(entry, SessionState::kStopped,
+                                                is_full ? EndCause::kPausedCeiling : EndCause::kTtl,
+                                                "ttl; not paused: " + paused.error().message());
 }
 
 void SessionReconciler::on_ended(const node::SessionEnded& ended) {
-  // A server that stops lets go of its sessions, and they live on.
+  // A server that stops releases its sessions, which keep running.
   if (is_stopping_) return;
   const EntryPtr entry = registry_.find("*", ended.id.str());
   if (!entry || is_over(entry->record.state)) return;
@@ -120,7 +120,7 @@ void SessionReconciler::save_unsaved() {
   }
 }
 
-// Sandboxes that have had no living record for long enough to be sure of it.
+// Sandboxes that have had no living record for longer than the grace period.
 std::vector<SandboxId> SessionReconciler::find_orphans(const std::vector<SandboxId>& on_node) {
   const Steady::time_point now = Steady::now();
   std::vector<SandboxId> due;
@@ -145,7 +145,7 @@ Task<> SessionReconciler::reconcile() {
   const std::set<SandboxId> alive(on_node.begin(), on_node.end());
   const std::vector<SandboxId> orphans = find_orphans(on_node);
 
-  std::vector<EntryPtr> lost;         // their sandbox is gone
+  std::vector<EntryPtr> lost;         // their sandbox no longer exists
   std::vector<EntryPtr> interrupted;  // an earlier server may have died while changing them
   for (const auto& [id, entry] : registry_.entries()) {
     if (is_over(entry->record.state)) continue;
@@ -157,10 +157,9 @@ Task<> SessionReconciler::reconcile() {
   }
   for (const EntryPtr& entry : lost) {
     if (is_over(entry->record.state)) continue;
-    registry_.end(entry, SessionState::kError,
-                  is_first ? EndCause::kLauncherLost : EndCause::kGone,
-                  is_first ? "the launcher ended while there was no server"
-                           : "its sandbox was not there any more");
+    registry_.end(entry, SessionState::kError, is_first ? EndCause::kLauncherLost : EndCause::kGone,
+                  is_first ? "the launcher ended while no server was running"
+                           : "its sandbox no longer exists");
   }
   for (const EntryPtr& entry : lost) {
     Result<> saved = co_await registry_.save(entry);
@@ -181,13 +180,13 @@ Task<> SessionReconciler::reconcile() {
   co_return Result<>();
 }
 
-// An earlier server may have died between a change and its record; the record counts.
+// An earlier server may have died between a change and storing it; the stored record decides.
 Task<> SessionReconciler::restore_state(EntryPtr entry) {
   switch (entry->record.state) {
     case SessionState::kPending:
     case SessionState::kStarting:
       co_return co_await lifecycle_.end_and_destroy(entry, SessionState::kError, EndCause::kFailed,
-                                                    "the server ended while it was being made");
+                                                    "the server ended while it was being created");
     case SessionState::kRunning:
       co_return co_await service_.resume_session(entry->record.id);
     case SessionState::kPaused:

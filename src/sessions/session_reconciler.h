@@ -1,7 +1,7 @@
-// What happens to sessions without a request: they expire, the node loses one, the store falls
-// behind. Compares the node with the records every few seconds, at the start, and when a launcher
-// has reported its sandboxes: a sandbox without a record is destroyed, a record without a sandbox
-// ends.
+// Maintains sessions without a request: ends expired sessions and those that the node has lost, and
+// stores changes that could not be stored before. Compares the node with the records every few
+// seconds, at the start, and when a launcher has reported its sandboxes: destroys sandboxes without
+// a record, and ends sessions without a sandbox.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -34,9 +34,9 @@ class SessionReconciler {
   SessionReconciler(const SessionReconciler&) = delete;
   SessionReconciler& operator=(const SessionReconciler&) = delete;
 
-  // Listens to the node and looks every tick, until stop(). Once.
+  // Listens to the node and compares on every tick, until stop(). Call it once.
   void start();
-  // The server stops; sessions live on.
+  // Called when the server stops; its sessions keep running.
   void stop();
   Task<> reconcile();
 
@@ -58,8 +58,8 @@ class SessionReconciler {
   node::SessionService& service_;
   const SessionOptions& options_;
   asio::steady_timer timer_;
-  std::map<SandboxId, Steady::time_point> orphans_;  // seen without a record, since when
-  bool is_reconciled_ = false;                       // once since the start
+  std::map<SandboxId, Steady::time_point> orphans_;  // seen without a record since that time
+  bool is_reconciled_ = false;                       // at least once since the start
   bool is_stopping_ = false;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this
 };

@@ -31,7 +31,7 @@ Result<> SessionRegistry::load(store::KeyUsage& usage) {
       entry->memory = usage.hold(*key, record.limits.memory_bytes + record.limits.disk_bytes);
     }
     add(entry);
-    // From here on the wall clock may jump.
+    // The wall clock may jump; from here on only the steady clock counts.
     const std::int64_t left = std::max<std::int64_t>(record.expires_ms - now_ms, 0);
     entry->deadline = Steady::now() + std::chrono::milliseconds(left);
     deadlines_.emplace(*entry->deadline, record.id.str());
@@ -119,7 +119,7 @@ std::vector<EntryPtr> SessionRegistry::take_expired(Steady::time_point now) {
 
 void SessionRegistry::end(const EntryPtr& entry, SessionState to, EndCause cause,
                           std::string reason) {
-  if (!set_state(entry, to, std::move(reason))) return;  // it has ended already
+  if (!set_state(entry, to, std::move(reason))) return;  // already ended
   store::SessionRecord& record = entry->record;
   record.ended_ms = wall_clock_ms();
   set_deadline(entry, std::nullopt);
@@ -135,7 +135,7 @@ void SessionRegistry::end(const EntryPtr& entry, SessionState to, EndCause cause
   publish(entry, state);
 }
 
-// An end that is not stored yet stays: forgetting it would lose it.
+// Keeps ended sessions whose end is not stored yet: removing them would lose the end.
 void SessionRegistry::forget_oldest_ended() {
   while (ended_.size() > kMaxEnded) {
     const auto oldest = entries_.find(ended_.front());
@@ -187,7 +187,7 @@ Task<EntryPtr> SessionRegistry::living(std::string project, std::string id) {
 Task<store::SessionRecord> SessionRegistry::get(std::string project, std::string id) {
   if (const EntryPtr entry = find(project, id)) co_return entry->record;
   auto parsed = SandboxId::parse(id);
-  // A malformed id is one that does not exist.
+  // A malformed id is treated as one that does not exist.
   if (!parsed) co_return no_such_sandbox();
   const store::Ask<store::SessionRecord> ask = [&](store::Callback<store::SessionRecord> done) {
     store_.get_session(project, *parsed, std::move(done));
@@ -247,7 +247,7 @@ Task<std::vector<SessionLine>> SessionRegistry::lines(std::string project, std::
   const EntryPtr entry = find(project, id);
   std::vector<SessionLine> lines;
   if (!entry) {
-    // One that ended long ago, or under an earlier server: its lines are gone, but it existed.
+    // It ended long ago or under an earlier server: its log lines are gone, but it existed.
     CO_TRY_OK(co_await get(std::move(project), std::move(id)));
     co_return lines;
   }

@@ -1,11 +1,10 @@
-// The sessions this server knows: their records in memory, their states, and what is stored of
-// them. Living ones are in memory, loaded at the start; the store has them all.
+// The sessions this server knows: their records in memory, their states, and their stored records.
+// Living sessions are in memory, loaded at the start; the store has all sessions.
 //
-// Which side wins: what the node says exists is true, and what the store says should exist is what
-// is wanted. Every state change happens in memory first, checked against the table in
-// model/session.cc, and is stored before it is answered; a change that could not be stored is
-// retried by the reconciler. Creating, changing and ending sessions is left to SessionCreator and
-// SessionLifecycle, which share this registry.
+// The node decides which sandboxes exist, and the store decides which ones should exist. Every
+// state change happens in memory first, checked against the table in model/session.cc, and is
+// stored before the request is answered. The reconciler retries a change that could not be stored.
+// SessionCreator and SessionLifecycle create, change and end sessions; they share this registry.
 //
 // Single-threaded: everything runs on the server's io_context.
 #pragma once
@@ -42,8 +41,8 @@ class SessionRegistry final : public Sessions {
                   store::Store& store, events::EventHub& events)
       : io_(io), service_(service), node_(node), store_(store), events_(events) {}
 
-  // Loads the living sessions and counts their memory as their keys'. Once, before anything else.
-  // Blocks on the store.
+  // Loads the living sessions and counts their memory for their keys. Call it once, before anything
+  // else. Blocks on the store.
   Result<> load(store::KeyUsage& usage);
 
   // Sessions.
@@ -54,9 +53,9 @@ class SessionRegistry final : public Sessions {
             std::uint64_t process = 0) override;
   PortAccess port_access(std::string_view id) override;
 
-  // Of a project ("*": of any). kNotFound.
+  // A session of a project ("*": of any project). kNotFound.
   Task<store::SessionRecord> get(std::string project, std::string id);
-  // The living session of an agent_id, unchanged; nothing: there is none.
+  // The living session of an agent_id, unchanged; nothing if the agent has none.
   std::optional<store::SessionRecord> of_agent(const std::string& project,
                                                const std::string& agent_id) const;
   EntryPtr agent_entry(const std::string& project, const std::string& agent_id) const;
@@ -69,7 +68,7 @@ class SessionRegistry final : public Sessions {
     return figures_.pending + figures_.starting + figures_.running + figures_.paused;
   }
 
-  // For those who change sessions. Null: this server has none of that id and project in memory.
+  // For the classes that change sessions. Null: no session of that id and project is in memory.
   EntryPtr find(const std::string& project, std::string_view id) const;
   // kNotFound; kConflict: it has ended.
   Task<EntryPtr> living(std::string project, std::string id);
@@ -79,19 +78,19 @@ class SessionRegistry final : public Sessions {
 
   void add(const EntryPtr& entry);
   Result<> set_state(const EntryPtr& entry, SessionState to, std::string reason);
-  // When it expires; nothing: never.
+  // The time at which it expires; nothing: never.
   void set_deadline(const EntryPtr& entry, std::optional<std::chrono::milliseconds> from_now);
-  // Takes the sessions whose deadline has passed; they have none any more.
+  // Returns the sessions whose deadline has passed, and clears their deadlines.
   std::vector<EntryPtr> take_expired(Steady::time_point now);
   void end(const EntryPtr& entry, SessionState to, EndCause cause, std::string reason);
   Task<> save(EntryPtr entry);
-  // One line in the server's log and one event.
+  // Writes one line to the server's log and publishes one event.
   void publish(const EntryPtr& entry, std::string_view what);
 
   void count_created() { ++figures_.created; }
   void count_refused() { ++figures_.refused; }
-  // Counts one more in a counter of this registry until it goes away. It may outlive the registry,
-  // with a coroutine that was cut off.
+  // Increments a counter of this registry for as long as the object lives. It may outlive the
+  // registry, held by a coroutine that was abandoned.
   class Counted {
    public:
     Counted(const SessionRegistry& registry, std::uint64_t& counter)

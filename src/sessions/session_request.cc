@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 using wire::ObjectReader;
 
-// A year: what an administrator allows is less.
+// A year; the administrator's limit is lower.
 constexpr std::uint64_t kMostTtl = 365ull * 24 * 3600;
 
 Result<> read_what(ObjectReader& fields, CreateRequest& request) {
@@ -42,13 +42,13 @@ Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
   if (profile == nullptr) return {};
   TRY(request.profile, wire::read_profile_request(*profile, "profile"));
   if (request.profile.wall) {
-    return fields.bad("profile.timeout_ms", "a sandbox has ttl_s, and an exec its own timeout_ms");
+    return fields.bad("profile.timeout_ms", "use ttl_s for a sandbox, or timeout_ms of an exec");
   }
   if (request.profile.cpu_time) {
-    return fields.bad("profile.cpu_ms", "is for a run; a sandbox has cpus and ttl_s");
+    return fields.bad("profile.cpu_ms", "applies to runs only; a sandbox has cpus and ttl_s");
   }
   if (request.profile.output_bytes) {
-    return fields.bad("profile.output_kb", "is for a run; an exec has its own output_kb");
+    return fields.bad("profile.output_kb", "applies to runs only; an exec has its own output_kb");
   }
   return {};
 }
@@ -88,7 +88,7 @@ Result<std::optional<std::string>> read_agent_id(ObjectReader& fields) {
   if (agent_id->empty()) return fields.bad("agent_id", "must not be empty");
   TRY_OK(wire::check_no_nul(*agent_id, "agent_id"));
   if (agent_id->starts_with("mcp:")) {
-    return fields.bad("agent_id", "must not begin with \"mcp:\", which is for sandboxes of /mcp");
+    return fields.bad("agent_id", "must not begin with \"mcp:\", which is reserved for /mcp");
   }
   return agent_id;
 }
@@ -106,7 +106,7 @@ Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::va
     const json::string* text = pair.value().if_string();
     if (text == nullptr) return fields.bad(at, "must be a string");
     if (key.empty() || key.size() > kMaxMetadataKey) {
-      return fields.bad(at, "a key has 1 to " + std::to_string(kMaxMetadataKey) + " bytes");
+      return fields.bad(at, "a key must have 1 to " + std::to_string(kMaxMetadataKey) + " bytes");
     }
     if (text->size() > kMaxMetadataValue) {
       return fields.bad(at, "must have at most " + std::to_string(kMaxMetadataValue) + " bytes");
@@ -120,7 +120,7 @@ Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::va
 }
 
 Result<CreateRequest> parse_create_request(std::string_view body) {
-  if (body.empty()) return CreateRequest{};  // all of it has a default
+  if (body.empty()) return CreateRequest{};  // every field has a default
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   CreateRequest request;
@@ -144,7 +144,7 @@ Result<ChangeRequest> parse_change_request(std::string_view body) {
   }
   TRY_OK(fields.finish());
   if (!request.ttl_s && !request.metadata && !request.net) {
-    return fail(Errc::kInvalidArgument, "the request: says nothing; give ttl_s, metadata or net");
+    return fail(Errc::kInvalidArgument, "the request changes nothing; give ttl_s, metadata or net");
   }
   return request;
 }

@@ -1,5 +1,5 @@
-// The bodies and queries of the routes of sandboxes: what a caller wants, checked and bounded. What
-// templates, projects and ceilings say to it is session_plan's and the keeper's.
+// The bodies and queries of the sandbox routes, checked and bounded. session_plan and
+// SessionCreator check them against templates, projects and the administrator's limits.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -35,34 +35,34 @@ struct CreateRequest {
   std::string agent_id;
   bool private_ports = false;
   std::optional<Grade> min_grade;
-  // profile.net was not said, but is what a dialect's clients take for granted: where this host can
-  // give no network, they go without.
+  // The request has no profile.net; the dialect added a network that its clients expect. On a host
+  // without networks the sandbox is created without one.
   bool net_is_default = false;
-  // What its packages came to (PreparedPackages); empty until they have been prepared.
+  // The result of preparing its packages (PreparedPackages); empty until then.
   std::string set_template;
   std::string set_layer;
 };
 
-// Whatever is not said stays as it is.
+// Fields that are not given stay unchanged.
 struct ChangeRequest {
   std::optional<std::uint64_t> ttl_s;
-  std::optional<store::Metadata> metadata;  // all of it
+  std::optional<store::Metadata> metadata;  // replaces all of it
   std::optional<net::NetPolicy> net;        // what it may reach from now on
 };
 
-// Bounded, and without a NUL. `value` is the field "metadata" of what is read.
+// Checks sizes and refuses NUL. `value` is the field "metadata" of the object being read.
 Result<store::Metadata> read_metadata(const wire::ObjectReader& fields,
                                       const boost::json::value& value);
 
-// The field "agent_id". Names that begin with "mcp:" are those of conversations (dialects/mcp),
-// whose sandboxes have the limits that the administrator set for them.
+// Reads the field "agent_id". Names that begin with "mcp:" are reserved for conversations
+// (dialects/mcp), whose sandboxes have limits that the administrator sets.
 Result<std::optional<std::string>> read_agent_id(wire::ObjectReader& fields);
 
 Result<CreateRequest> parse_create_request(std::string_view body);
 Result<ChangeRequest> parse_change_request(std::string_view body);
-// {ttl_s?}; an empty body says nothing.
+// {ttl_s?}; the body may be empty.
 Result<std::optional<std::uint64_t>> parse_keepalive_request(std::string_view body);
-// {name?}; an empty body says nothing.
+// {name?}; the body may be empty.
 Result<std::string> parse_snapshot_request(std::string_view body);
 
 }  // namespace glovebox::sessions

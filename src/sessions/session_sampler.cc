@@ -26,7 +26,7 @@ void SessionSampler::stop() {
   timer_.cancel();
 }
 
-// Spread over the interval: a thousand sessions are a hundred requests per second and not a
+// Spread over the interval: a thousand sessions cause a hundred requests per second instead of a
 // thousand at once.
 asio::awaitable<void> SessionSampler::sample_loop() {
   const std::weak_ptr<char> life = life_;

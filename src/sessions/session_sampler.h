@@ -1,4 +1,4 @@
-// What sessions use: measured now for a request, and sampled every few seconds for their history.
+// Resource usage of sessions: measured for a request, and sampled every few seconds as a history.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

@@ -1,5 +1,5 @@
-// Everything a server needs for its sessions, built in order: the registry at the bottom, the
-// classes that change sessions above it, and the reconciler that looks after them.
+// Everything a server needs for its sessions, built in order: the registry first, then the
+// classes that change sessions, then the reconciler that maintains them.
 #pragma once
 
 #include "sessions/session_creator.h"
@@ -13,7 +13,7 @@
 
 namespace glovebox::sessions {
 
-// What the node and the rest of the server provide; borrowed, and outlives the services.
+// What the node and the rest of the server provide. Borrowed; must outlive the services.
 struct SessionServicesDependencies {
   asio::io_context& io;
   node::SessionService& service;
@@ -41,14 +41,14 @@ class SessionServices {
         sampler(on.io, registry, on.service, options_.sample_every),
         reconciler(on.io, registry, lifecycle, networks, on.service, options_) {}
 
-  // Loads the sessions there were and begins to look after them. Once. Blocks on the store.
+  // Loads the stored sessions and starts to maintain them. Call once. Blocks on the store.
   Result<> start() {
     TRY_OK(registry.load(usage_));
     reconciler.start();
     sampler.start();
     return {};
   }
-  // The server stops; sessions live on.
+  // Called when the server stops; its sessions keep running.
   void stop() {
     reconciler.stop();
     sampler.stop();

@@ -1,4 +1,4 @@
-// Snapshots of sessions: what a running session has on its disk beyond its template, kept in the
+// Snapshots of sessions: the files that a running session has added to its template, kept in the
 // SnapshotStore under the session's project.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What requests need of the server's sessions: a running one, its environment, its log. Creating
-// and changing them is SessionCreator's and SessionLifecycle's.
+// What requests need from the server's sessions: a running session, its environment, its log.
+// SessionCreator creates sessions and SessionLifecycle changes them.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 
 namespace glovebox::sessions {
 
-// A session as requests reach it that are routed to it by host name or header.
+// A session as seen by requests that are routed to it by host name or header.
 struct PortAccess {
-  std::shared_ptr<node::Session> session;  // null: it does not run
+  std::shared_ptr<node::Session> session;  // null: the session is not running
   std::string token;                       // empty: its ports are public
 };
 
@@ -23,16 +23,16 @@ class Sessions {
  public:
   virtual ~Sessions() = default;
 
-  // The project's own running session. kNotFound; kConflict, with the state, if it does not run.
-  // "*" is every project: only an admin key gets that far.
+  // A running session of the project. kNotFound; kConflict, with the state, if it is not running.
+  // "*" means every project: only requests with an admin key get that far.
   virtual Result<std::shared_ptr<node::Session>> use(const std::string& project,
                                                      std::string_view id) = 0;
-  // What a program in it starts with: the base environment, the template's, the session's.
+  // The environment of a program in it: the base environment, the template's, the session's.
   virtual std::vector<std::string> environment(const SandboxId& id) const = 0;
   // One line for GET …/logs.
   virtual void note(const SandboxId& id, std::string_view kind, std::string message,
                     std::uint64_t process = 0) = 0;
-  // Of any id; the token of a session that does not run is known as long as it lives.
+  // For any id. The token is known until the session ends, even while it is not running.
   virtual PortAccess port_access(std::string_view id) = 0;
 };
 

@@ -17,7 +17,7 @@ namespace glovebox::snapshots {
 namespace {
 
 constexpr std::size_t kSnapshotChunk = 256 * 1024;
-constexpr std::uint64_t kLeastRoom = 1 << 20;  // that there must be to begin
+constexpr std::uint64_t kLeastRoom = 1 << 20;  // required to start
 constexpr std::string_view kSuffix = ".tar";
 
 tl::unexpected<Error> full(std::string message) {
@@ -26,7 +26,7 @@ tl::unexpected<Error> full(std::string message) {
 
 }  // namespace
 
-// Closes a transfer in which nothing moves, and one that nobody wants any more.
+// Closes a transfer without progress, and one that was cancelled.
 class SnapshotStore::Watchdog {
  public:
   Watchdog(asio::io_context& io, node::FileTransfer& transfer,
@@ -53,10 +53,11 @@ class SnapshotStore::Watchdog {
       state->end();
     });
   }
-  // What the transfer's own error is only a consequence of.
+  // The cause, if there is one, of the transfer's own error.
   Result<> verdict() const {
-    if (cancel_->cancelled()) return fail(Errc::kUnavailable, "nobody waits for it any more");
-    if (state_->is_late) return fail(Errc::kTimeout, "the sandbox does not go on with it");
+    if (cancel_->cancelled()) return fail(Errc::kUnavailable, "the request was cancelled");
+    if (state_->is_late)
+      return fail(Errc::kTimeout, "the snapshot transfer stalled in the sandbox");
     return {};
   }
 
@@ -75,17 +76,17 @@ class SnapshotStore::Watchdog {
   std::chrono::milliseconds patience_;
 };
 
-// One file, used on the disk's thread. Removed again unless it is kept.
+// One file, used on the disk thread. A new file is removed unless keep() succeeds.
 class SnapshotStore::File {
  public:
   static Result<std::shared_ptr<File>> create(std::string path) {
     UniqueFd fd(::open((path + ".part").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fd) return fail(Error::from_errno("make the snapshot's file"));
+    if (!fd) return fail(Error::from_errno("create the snapshot file"));
     return std::make_shared<File>(std::move(fd), std::move(path), true);
   }
   static Result<std::shared_ptr<File>> open(std::string path) {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd) return fail(Error::from_errno("open the snapshot's file"));
+    if (!fd) return fail(Error::from_errno("open the snapshot file"));
     return std::make_shared<File>(std::move(fd), std::move(path), false);
   }
   File(UniqueFd fd, std::string path, bool is_new)
@@ -111,11 +112,11 @@ class SnapshotStore::File {
       return static_cast<std::size_t>(got);
     }
   }
-  // On disk, under its name.
+  // Syncs the file and renames it to its final name.
   Result<> keep() {
     if (::fdatasync(fd_.get()) != 0) return fail(Error::from_errno("write the snapshot"));
     if (::rename((path_ + ".part").c_str(), path_.c_str()) != 0) {
-      return fail(Error::from_errno("name the snapshot's file"));
+      return fail(Error::from_errno("rename the snapshot file"));
     }
     is_new_ = false;
     return {};
@@ -127,27 +128,28 @@ class SnapshotStore::File {
   bool is_new_;
 };
 
-// What a snapshot under way takes of the ceilings, until it is kept or given up.
+// Counts an unfinished snapshot against the limits until it is kept or aborted.
 struct SnapshotStore::Claim {
-  Claim(SnapshotStore& the_shelf, std::string the_project, std::string the_name)
-      : shelf(the_shelf), project(std::move(the_project)), name(std::move(the_name)) {
-    ++shelf.making_[project];
-    shelf.names_.insert(name);
+  Claim(SnapshotStore& the_owner, std::string the_project, std::string the_name)
+      : owner(the_owner), project(std::move(the_project)), name(std::move(the_name)) {
+    ++owner.making_[project];
+    owner.names_.insert(name);
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   ~Claim() {
-    shelf.bytes_ -= bytes;
-    shelf.names_.erase(name);
-    if (--shelf.making_[project] == 0) shelf.making_.erase(project);
+    owner.bytes_ -= bytes;
+    owner.names_.erase(name);
+    if (--owner.making_[project] == 0) owner.making_.erase(project);
   }
-  SnapshotStore& shelf;
+  SnapshotStore& owner;
   std::string project;
   std::string name;
   std::uint64_t bytes = 0;
 };
 
-SnapshotStore::SnapshotStore(asio::io_context& io, store::Store& store, SnapshotStoreOptions options)
+SnapshotStore::SnapshotStore(asio::io_context& io, store::Store& store,
+                             SnapshotStoreOptions options)
     : io_(io), store_(store), options_(std::move(options)) {}
 
 std::string SnapshotStore::path_of(const store::SnapshotId& id) const {
@@ -213,9 +215,11 @@ Result<store::SnapshotRecord> SnapshotStore::find(const std::string& project,
 
 Task<> SnapshotStore::remove(std::string project, std::string id) {
   CO_TRY(const store::SnapshotRecord record, find(project, id));
-  // From here on nobody finds it; its record goes before its file, so that none is left without.
+  // From here on it cannot be found. The record goes before the file, so that no record lacks one.
   kept_.erase(id);
-  const store::Ask<void> ask = [&](store::Callback<> done) { store_.remove_snapshot(record.id, done); };
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.remove_snapshot(record.id, done);
+  };
   Result<> removed = co_await store::store_call(ask);
   if (!removed && removed.error().code() != Errc::kNotFound) {
     kept_.emplace(id, record);
@@ -243,7 +247,7 @@ const store::SnapshotRecord* SnapshotStore::of_layer(const std::string& layer) c
   return found == kept_.end() ? nullptr : &found->second;
 }
 
-// What one project has must leave room for the others'.
+// One project must leave room for the others.
 Result<> SnapshotStore::check_share(const std::string& project, std::uint64_t more) const {
   if (options_.disk_ceiling == 0) return {};
   std::uint64_t used = more;
@@ -258,11 +262,11 @@ Result<> SnapshotStore::check_room(const std::string& project, std::uint64_t mor
   if (const auto making = making_.find(project); making != making_.end()) count += making->second;
   if (count + 1 > options_.max_per_project) {
     return fail(Errc::kResourceExhausted, "the project has " + std::to_string(count) +
-                                              " snapshots, and may not have more: remove one");
+                                              " snapshots, which is the limit: remove one");
   }
   TRY_OK(check_share(project, more));
   if (options_.disk_ceiling != 0 && bytes_ + more + store_.bytes_used() > options_.disk_ceiling) {
-    return full("the server keeps no more snapshots: its disk ceiling is reached");
+    return full("the disk ceiling of the server is reached: remove a snapshot");
   }
   return {};
 }
@@ -283,11 +287,11 @@ Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
     claim.bytes += filled;
     bytes_ += filled;
     if (claim.bytes > options_.max_bytes) {
-      co_return full("a snapshot may have " + std::to_string(options_.max_bytes >> 20) + " MB");
+      co_return full("the snapshot exceeds " + std::to_string(options_.max_bytes >> 20) + " MB");
     }
     CO_TRY_OK(check_share(claim.project, claim.bytes));
     if (options_.disk_ceiling != 0 && bytes_ + store_.bytes_used() > options_.disk_ceiling) {
-      co_return full("the server's disk ceiling is reached");
+      co_return full("the disk ceiling of the server is reached: remove a snapshot");
     }
     auto work = [file, buffer, filled]() -> Task<> {
       co_return file->write(std::string_view(*buffer).substr(0, filled));
@@ -307,7 +311,7 @@ Task<bool> SnapshotStore::copy_in(node::FileTransfer& transfer, std::shared_ptr<
     CO_TRY(const std::size_t got, co_await asio::co_spawn(disk_, work, asio::use_awaitable));
     if (got == 0) co_return true;
     const bool taken = co_await transfer.write(std::string_view(*buffer).substr(0, got));
-    if (!taken) co_return false;  // done() knows why
+    if (!taken) co_return false;  // done() has the error
     watchdog.feed();
   }
 }
@@ -342,7 +346,7 @@ Task<store::SnapshotRecord> SnapshotStore::keep(std::shared_ptr<node::Session> s
     co_return fail(std::move(saved.error()));
   }
   kept_.emplace(wanted.id.str(), wanted);
-  claim.bytes = 0;  // they are the record's now
+  claim.bytes = 0;  // now counted by the record
   co_return wanted;
 }
 
@@ -363,7 +367,7 @@ Task<> SnapshotStore::fill(std::shared_ptr<node::Session> session, store::Snapsh
   Result<wire::FileDone> done = co_await transfer->done();
   if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
   if (!done) co_return fail(std::move(done.error()));
-  if (!*copied) co_return fail(Errc::kProtocol, "the sandbox did not take all of it");
+  if (!*copied) co_return fail(Errc::kProtocol, "the sandbox did not accept the whole snapshot");
   co_return Result<>();
 }
 

@@ -1,6 +1,6 @@
-// Snapshots: files below the store's directory, and their records. What is in such a file was
-// written by a guest; the server moves its bytes and never looks into them. Only a session reads it
-// again, inside its own sandbox.
+// Snapshots: files below the store's directory, and their records. A guest wrote the content, so
+// the server only copies its bytes and never parses them. Only a session reads them again, inside
+// its own sandbox.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,12 +20,12 @@
 namespace glovebox::snapshots {
 
 struct SnapshotStoreOptions {
-  std::string directory{};  // made if missing, 0700
+  std::string directory{};  // created if missing, mode 0700
   std::uint64_t max_per_project = 32;
-  std::uint64_t max_bytes = 1ull << 30;       // of one
-  std::uint64_t disk_ceiling = 0;             // of all and the database together; zero: none
-  static constexpr std::uint64_t kShare = 4;  // a project may have a fourth of that
-  // A transfer in which nothing moves for so long is given up: the guest may have stopped it.
+  std::uint64_t max_bytes = 1ull << 30;       // of one snapshot
+  std::uint64_t disk_ceiling = 0;             // of all snapshots and the database; zero: unlimited
+  static constexpr std::uint64_t kShare = 4;  // a project may use a fourth of that
+  // A transfer without progress for this long is aborted: the guest may have stopped it.
   std::chrono::milliseconds patience{30'000};
 };
 
@@ -33,29 +33,29 @@ class SnapshotStore {
  public:
   SnapshotStore(asio::io_context& io, store::Store& store, SnapshotStoreOptions options);
 
-  // Reads the records, and removes what a server that was cut short has left. Blocks: only for the
-  // program's start.
+  // Reads the records, and removes files that a killed server has left. Blocks: call it only at
+  // startup.
   Result<> load();
 
-  // Of one project ("*": of all), newest first.
+  // The snapshots of one project ("*": all), newest first.
   std::vector<store::SnapshotRecord> list(const std::string& project) const;
   Result<store::SnapshotRecord> find(const std::string& project, std::string_view id) const;
   Task<> remove(std::string project, std::string id);
-  // Its packages came to another layer: the one that it was made with is gone. kNotFound.
+  // Records another layer for its packages, because the old one is gone. kNotFound.
   Task<> set_layer(std::string id, std::string layer);
-  // One that was made with this layer; null: none. Good until the caller awaits something.
+  // A snapshot that was made with this layer; or null. Valid until the caller awaits something.
   const store::SnapshotRecord* of_layer(const std::string& layer) const;
 
-  // What the session has beyond its template, as one more snapshot. `wanted` has all but the sizes.
-  // kResourceExhausted: too many, too large, or no room.
+  // Saves what the session has beyond its template. `wanted` lacks only the sizes.
+  // kResourceExhausted: too many, too large, or the disk ceiling is reached.
   Task<store::SnapshotRecord> keep(std::shared_ptr<node::Session> session,
                                    store::SnapshotRecord wanted,
                                    std::shared_ptr<node::CancelFlag> cancel);
-  // The same back into a session in which nothing has run yet.
+  // Restores a snapshot into a session in which nothing has run yet.
   Task<> fill(std::shared_ptr<node::Session> session, store::SnapshotRecord snapshot,
               std::shared_ptr<node::CancelFlag> cancel);
 
-  // Removes files that no record names; how many.
+  // Removes files without a record; returns their number.
   Result<std::uint64_t> sweep();
   std::uint64_t bytes() const { return bytes_; }
   std::size_t count() const { return kept_.size(); }
@@ -70,7 +70,7 @@ class SnapshotStore {
   Result<> check_room(const std::string& project, std::uint64_t more) const;
   Task<> copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog,
                   Claim& claim);
-  // False: it does not take any more.
+  // False: the session stopped reading.
   Task<bool> copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog);
 
   asio::io_context& io_;
@@ -78,7 +78,7 @@ class SnapshotStore {
   const SnapshotStoreOptions options_;
   asio::thread_pool disk_{1};  // reading and writing may block
   std::map<std::string, store::SnapshotRecord, std::less<>> kept_;
-  std::map<std::string, std::uint64_t> making_;  // by projects
+  std::map<std::string, std::uint64_t> making_;  // by project
   std::set<std::string> names_;                  // files being written
   std::uint64_t bytes_ = 0;                      // of those kept and those being written
 };

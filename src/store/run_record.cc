@@ -49,7 +49,7 @@ std::string encode_cursor(const RunCursor& cursor) {
 
 Result<RunCursor> parse_cursor(std::string_view text) {
   const auto bad = [] { return fail(Errc::kInvalidArgument, "invalid cursor for a list of runs"); };
-  if (text.size() != kCursorLetters) return bad();
+  if (text.size() != kRunCursorLetters) return bad();
   const Result<std::string> bytes = base64url_decode(text);
   if (!bytes || bytes->size() != kCursorBytes || (*bytes)[0] != kCursorVersion) return bad();
   std::uint64_t seq = 0;

@@ -36,9 +36,10 @@ Result<std::string> server_secret(const std::string& directory) {
     std::string secret(kSize + 1, '\0');
     const ssize_t got = ::read(file.get(), secret.data(), secret.size());
     if (got != static_cast<ssize_t>(kSize)) {
-      return fail(Errc::kProtocol, path +
-                                       " is not a valid server secret; remove it to have a "
-                                       "new one created (access tokens of running sandboxes become invalid)");
+      return fail(Errc::kProtocol,
+                  path +
+                      " is not a valid server secret; remove it to have a "
+                      "new one created (access tokens of running sandboxes become invalid)");
     }
     secret.resize(kSize);
     return secret;

@@ -257,7 +257,7 @@ std::int64_t SqliteWorker::now_ms() const {
 }
 
 void SqliteWorker::notice(const Error& error) {
-  // The asker's own mistakes say nothing about the database.
+  // Errors of the caller do not indicate a problem of the database.
   if (error.code() == Errc::kInvalidArgument || error.code() == Errc::kNotFound ||
       error.code() == Errc::kConflict) {
     return;

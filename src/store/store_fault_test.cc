@@ -37,7 +37,7 @@ class StoreFault : public StoreTest {
   }
 };
 
-// In the child: writes runs for ever, and says after each commit how many are on disk.
+// In the child: writes runs endlessly, and reports after each commit how many are on disk.
 [[noreturn]] void write_until_killed(const StoreOptions& options, int report_fd) {
   Result<std::unique_ptr<SqliteStore>> store = SqliteStore::open(options);
   if (!store) ::_exit(1);
@@ -238,7 +238,7 @@ TEST_F(StoreFault, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().message(), HasSubstr("not a database"));
   EXPECT_THAT(opened.error().message(), HasSubstr(path));
-  EXPECT_THAT(opened.error().message(), HasSubstr("left as it is"));
+  EXPECT_THAT(opened.error().message(), HasSubstr("was not changed"));
   EXPECT_TRUE(content_of(path) == text);
 }
 

@@ -18,7 +18,7 @@ namespace glovebox::store {
 
 class StoreThread {
  public:
-  // Does what is due, and says when to be called again at the latest.
+  // Does what is due, and returns when it must be called again at the latest.
   using Tick = std::function<std::chrono::milliseconds()>;
 
   StoreThread(std::size_t max_jobs, Post post, Tick tick);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kFailureWindow{60};
 
-// Until it is made or not; goes with a coroutine that was cut off.
+// Reserves a name while the template is created; also released if the coroutine is destroyed.
 struct Reserved {
   Reserved(std::set<std::pair<std::string, std::string>>& places,
            std::pair<std::string, std::string> place)
@@ -24,16 +24,18 @@ struct Reserved {
   std::set<std::pair<std::string, std::string>>::iterator at;
 };
 
-// Of a snapshot it never hears, and of packages from whoever prepares their set.
-bool is_the_launchers(const store::TemplateRecord& made) {
+// The launcher never sees templates of snapshots; those with packages are defined when their
+// package set is prepared.
+bool is_defined_at_load(const store::TemplateRecord& made) {
   return made.dependencies.empty() && made.snapshot.empty();
 }
 
 tl::unexpected<Error> of_a_snapshot(const std::string& name) {
-  return fail(Errc::kInvalidArgument,
-              "template: \"" + name +
-                  "\" stands for a snapshot, which only a sandbox can be filled with: create one "
-                  "of it (POST /v1/sandboxes), and run there");
+  return fail(
+      Errc::kInvalidArgument,
+      "template: \"" + name +
+          "\" is the template of a snapshot, which runs cannot use: create a sandbox from it "
+          "(POST /v1/sandboxes) and run there");
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ Result<> ProjectTemplates::load() {
   TRY(std::vector<store::TemplateRecord> records, store_.all_templates());
   std::vector<TemplateDefinition> definitions;
   for (store::TemplateRecord& record : records) {
-    if (is_the_launchers(record)) definitions.push_back(record.definition);
+    if (is_defined_at_load(record)) definitions.push_back(record.definition);
     Place place(record.project, record.name);
     by_id_.emplace(record.definition.id, place);
     all_.emplace(std::move(place), std::move(record));
@@ -55,26 +57,29 @@ Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const 
   const TemplateDefinition& definition = wanted.definition;
   TRY_OK(check_definition(definition));
   const Place place(wanted.project, wanted.name);
-  // What E2B's clients call one of ours.
+  // E2B's clients use this name for python-data.
   if (wanted.name == "code-interpreter-v1") {
-    return fail(Errc::kConflict, "name: \"" + wanted.name + "\" is E2B's word for python-data");
+    return fail(Errc::kConflict,
+                "name: \"" + wanted.name + "\" is reserved: it is E2B's name for python-data");
   }
   if (node_.find_template(wanted.name) != nullptr || all_.contains(place) ||
       being_made_.contains(place)) {
-    return fail(Errc::kConflict, "name: there is a template \"" + wanted.name + "\" already");
+    return fail(Errc::kConflict, "name: template \"" + wanted.name + "\" already exists");
   }
   const auto is_its = [&](const auto& one) { return one == wanted.project; };
   std::size_t count = 0;
   for (const auto& [other, record] : all_) count += is_its(other.first) ? 1 : 0;
   for (const Place& other : being_made_) count += is_its(other.first) ? 1 : 0;
   if (count >= kMostOfAProject) {
-    return fail(Errc::kResourceExhausted,
-                "the project has " + std::to_string(count) + " templates, and no more may be");
+    return fail(Errc::kResourceExhausted, "the project reached its limit of " +
+                                              std::to_string(count) +
+                                              " templates; remove one first");
   }
   if (!wanted.snapshot.empty()) return {};
   if (find(wanted.project, definition.from) != nullptr) {
-    return fail(Errc::kInvalidArgument, "from: \"" + definition.from +
-                                            "\" is one of the project's own; name what it is of");
+    return fail(
+        Errc::kInvalidArgument,
+        "from: \"" + definition.from + "\" is a template of the project; use its base instead");
   }
   if (node_.find_template(definition.from) == nullptr) {
     return fail(node_.templates().empty() ? Errc::kUnavailable : Errc::kNotFound,
@@ -97,10 +102,10 @@ Result<> ProjectTemplates::count(const std::string& project, TimePoint now) {
   }
   std::erase_if(made_at_, [](const auto& one) { return one.second.empty(); });
   if (const auto wait = wait_of(project, now); wait.count() > 0) {
-    return fail(Errc::kResourceExhausted,
-                "the project may make " + std::to_string(kMostInAMinute) +
-                    " templates per minute, and has made them; again in " +
-                    std::to_string(wait.count()) + " s");
+    return fail(Errc::kResourceExhausted, "the project reached its limit of " +
+                                              std::to_string(kMostInAMinute) +
+                                              " new templates per minute; try again in " +
+                                              std::to_string(wait.count()) + " s");
   }
   made_at_[project].push_back(now);
   return {};
@@ -114,7 +119,7 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
   const Place place(wanted.project, wanted.name);
   const std::string id = wanted.definition.id;
   const Reserved reserved(being_made_, place);
-  // First the launcher, which may say no. One that is not stored then is forgotten there.
+  // First at the launcher, which may refuse it. If storing it fails, the launcher forgets it.
   if (define) {
     CO_TRY_OK(co_await define(wanted));
   } else {
@@ -130,14 +135,14 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
   }
   by_id_.insert_or_assign(id, place);
   all_.insert_or_assign(place, wanted);
-  log::info("template made", {{"project", wanted.project}, {"template", wanted.name}, {"id", id}});
+  log::info("template created",
+            {{"project", wanted.project}, {"template", wanted.name}, {"id", id}});
   co_return wanted;
 }
 
 Task<> ProjectTemplates::remove(std::string project, std::string name) {
   const store::TemplateRecord* known = find(project, name);
-  if (known == nullptr)
-    co_return fail(Errc::kNotFound, "there is no such template of the project's");
+  if (known == nullptr) co_return fail(Errc::kNotFound, "the project has no such template");
   const std::string id = known->definition.id;
   const store::Ask<void> ask = [&](store::Callback<> done) {
     store_.remove_template(id, std::move(done));
@@ -152,7 +157,7 @@ Task<> ProjectTemplates::remove(std::string project, std::string name) {
 }
 
 Task<> ProjectTemplates::set_layer(std::string id, std::string layer) {
-  // At once, so that nobody takes it away or writes the same meanwhile.
+  // In memory first: this pins the layer and prevents a second write.
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) co_return fail(Errc::kNotFound, "there is no such template");
   all_.at(at->second).layer = layer;
@@ -163,7 +168,7 @@ Task<> ProjectTemplates::set_layer(std::string id, std::string layer) {
 }
 
 const store::TemplateRecord* ProjectTemplates::find(const std::string& project,
-                                                const std::string& name) const {
+                                                    const std::string& name) const {
   const auto at = all_.find({project, name});
   return at == all_.end() ? nullptr : &at->second;
 }
@@ -191,8 +196,8 @@ Result<> ProjectTemplates::check_snapshot_unused(const std::string& project,
                                                  const std::string& snapshot) const {
   const store::TemplateRecord* made = of_snapshot(snapshot);
   if (made == nullptr || (project != "*" && made->project != project)) return {};
-  return fail(Errc::kConflict, "the template \"" + made->name +
-                                   "\" stands for this snapshot: remove the template first");
+  return fail(Errc::kConflict,
+              "the template \"" + made->name + "\" uses this snapshot: remove the template first");
 }
 
 const store::TemplateRecord* ProjectTemplates::of_layer(const std::string& layer) const {
@@ -201,7 +206,7 @@ const store::TemplateRecord* ProjectTemplates::of_layer(const std::string& layer
   return found == all_.end() ? nullptr : &found->second;
 }
 
-// As what its sandboxes are made of before they are filled.
+// The status of the template that its sandboxes have before the snapshot is restored.
 TemplateStatus ProjectTemplates::status_of_snapshot(const store::TemplateRecord& made) const {
   const std::string& from = made.definition.from;
   const store::TemplateRecord* own = find(made.project, from);
@@ -212,7 +217,7 @@ TemplateStatus ProjectTemplates::status_of_snapshot(const store::TemplateRecord&
     status = *base;
   } else {
     status.state = node_.templates().empty() ? RuntimeState::kStarting : RuntimeState::kFailed;
-    status.error = "snapshot: the template \"" + from + "\" is not there";
+    status.error = "snapshot: its template \"" + from + "\" does not exist";
   }
   status.description.built_in = false;
   return status;
@@ -226,7 +231,7 @@ TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) co
   } else if (const TemplateStatus* known = service_.find(definition.id)) {
     status = *known;
   } else {
-    // The launcher has not told of it yet, or does not want it.
+    // The launcher has not reported it yet, or refused it.
     if (const TemplateStatus* base = node_.find_template(definition.from)) {
       status.description = base->description;
       status.description.built_in = false;
@@ -235,15 +240,15 @@ TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) co
       status.description.preload.push_back(module);
     }
     const std::optional<Error> refusal = service_.refusal_of(definition.id);
-    const bool is_told = service_.settled() && !node_.templates().empty();
+    const bool is_reported = service_.settled() && !node_.templates().empty();
     const bool has_base = node_.find_template(definition.from) != nullptr;
-    status.state = refusal || is_told ? RuntimeState::kFailed : RuntimeState::kStarting;
+    status.state = refusal || is_reported ? RuntimeState::kFailed : RuntimeState::kStarting;
     if (refusal) {
       status.error = refusal->message();
-    } else if (is_told && has_base && !made.dependencies.empty()) {
-      status.state = RuntimeState::kIdle;  // until somebody uses it
-    } else if (is_told) {
-      status.error = "from: there is no template \"" + definition.from + "\" any more";
+    } else if (is_reported && has_base && !made.dependencies.empty()) {
+      status.state = RuntimeState::kIdle;  // until its first use
+    } else if (is_reported) {
+      status.error = "from: there is no template \"" + definition.from + "\" any longer";
     }
   }
   status.description.name = made.name;
@@ -252,21 +257,22 @@ TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) co
 }
 
 Result<const TemplateStatus*> choose_template(const node::RunService& node,
-                                              const ProjectTemplates* book, const std::string& project,
-                                              const std::string& name) {
-  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+                                              const ProjectTemplates* own_templates,
+                                              const std::string& project, const std::string& name) {
+  const store::TemplateRecord* own =
+      own_templates != nullptr ? own_templates->find(project, name) : nullptr;
   if (own != nullptr && !own->snapshot.empty()) return of_a_snapshot(name);
   const TemplateStatus* status =
-      own != nullptr ? book->known_status_of(*own) : node.find_template(name);
+      own != nullptr ? own_templates->known_status_of(*own) : node.find_template(name);
   if (status != nullptr && status->state != RuntimeState::kRemoved) return status;
-  if (node.templates().empty() || (own != nullptr && !book->settled())) {
-    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
+  if (node.templates().empty() || (own != nullptr && !own_templates->settled())) {
+    return fail(Errc::kUnavailable, "the launcher has not reported its templates yet; try again");
   }
   if (own != nullptr) {
-    const TemplateStatus shown = book->status_of(*own);
+    const TemplateStatus shown = own_templates->status_of(*own);
     return fail(Errc::kNotFound, "template: \"" + name + "\" cannot be used: " + shown.error);
   }
-  return fail(Errc::kNotFound, "template: there is no \"" + name + "\"");
+  return fail(Errc::kNotFound, "template: unknown template \"" + name + "\"");
 }
 
 }  // namespace glovebox::templates

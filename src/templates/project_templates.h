@@ -1,6 +1,6 @@
-// The templates that projects made for themselves: which there are, and what a project's word for a
-// template stands for. The store has them; the launcher is told of each by its id, which no request
-// can name, so nobody reaches another project's.
+// The templates of projects: lists them, and resolves a template name for a project. The store
+// keeps them. The launcher knows each by its id, which no request can name, so no project can reach
+// the template of another one.
 #pragma once
 
 #include <chrono>
@@ -25,50 +25,50 @@ namespace glovebox::templates {
 class ProjectTemplates {
  public:
   static constexpr std::size_t kMostOfAProject = 16;
-  // In any 60 seconds: each is work for the launcher, and an interpreter that is started.
+  // In any 60 seconds: each costs the launcher work and an interpreter start.
   static constexpr std::size_t kMostInAMinute = 30;
   using TimePoint = std::chrono::steady_clock::time_point;
 
   ProjectTemplates(node::RunService& node, node::TemplateService& service, store::Store& store)
       : node_(node), service_(service), store_(store) {}
 
-  // What there was. Once, before there is a launcher. Blocks on the store. Those with packages are
-  // not told to the launcher here: whoever uses one has its set prepared, which defines it.
+  // Loads the stored templates. Call it once, before a launcher is attached. Blocks on the store.
+  // Templates with packages are not defined here: preparing their package set defines them.
   Result<> load();
 
-  // `wanted` has all but the id and the time. kConflict: there is one of this name;
-  // kResourceExhausted: the project has enough, or made too many in a minute; else as
-  // TemplateService::define's. `define`, if there is one, is called in its place, and its errors
-  // are given on as they are; it may fill in the layer.
+  // `wanted` lacks only the id and the time. kConflict: the name is taken; kResourceExhausted: the
+  // project has too many, or made too many in a minute; else as TemplateService::define's.
+  // `define`, if set, replaces that call and may fill in the layer; its errors are returned as they
+  // are.
   using Define = std::function<Task<>(store::TemplateRecord&)>;
   Task<store::TemplateRecord> create(store::TemplateRecord wanted, Define define = {});
-  // How long until the project may make another one; zero: at once.
+  // How long until the project may create another one; zero: at once.
   std::chrono::seconds wait_of(const std::string& project, TimePoint now) const;
-  // Sandboxes that were made of it live on. kNotFound.
+  // Its sandboxes keep running. kNotFound.
   Task<> remove(std::string project, std::string name);
 
-  // Its packages came to another layer: the one that it was made with is gone. kNotFound.
+  // Records another layer for its packages, because the old one is gone. kNotFound.
   Task<> set_layer(std::string id, std::string layer);
 
-  // Null: there is none. Good until the caller awaits something.
+  // Null: not found. Valid until the caller awaits something.
   const store::TemplateRecord* find(const std::string& project, const std::string& name) const;
   const store::TemplateRecord* find_id(std::string_view id) const;
-  // One that stands for this snapshot.
+  // A template of this snapshot; or null.
   const store::TemplateRecord* of_snapshot(const std::string& id) const;
-  // kConflict: a template of the same project stands for this snapshot. One that the caller cannot
-  // see does not exist for it.
+  // kConflict: a template of the same project uses this snapshot. Templates that the caller cannot
+  // see are ignored.
   Result<> check_snapshot_unused(const std::string& project, const std::string& snapshot) const;
-  // One that was made with this layer.
+  // A template that was made with this layer; or null.
   const store::TemplateRecord* of_layer(const std::string& layer) const;
-  // Of one project ("*": of all), by name.
+  // The templates of one project ("*": all), sorted by name.
   std::vector<store::TemplateRecord> list(const std::string& project) const;
-  // As people see it: under its own name, and with a reason when the launcher does not have it.
+  // For display: under its own name, with an error if the launcher does not have it.
   TemplateStatus status_of(const store::TemplateRecord& made) const;
-  // As the node has it, under its id; null: the launcher has not told of it.
+  // The node's status, under its id; null: the launcher has not reported it.
   const TemplateStatus* known_status_of(const store::TemplateRecord& made) const {
     return service_.find(made.definition.id);
   }
-  // Whether the launcher has been heard about all of them.
+  // Whether the launcher has answered for all of them.
   bool settled() const { return service_.settled(); }
   std::optional<Error> refusal_of(std::string_view id) const { return service_.refusal_of(id); }
 
@@ -87,12 +87,13 @@ class ProjectTemplates {
   std::map<std::string, std::deque<TimePoint>> made_at_;  // by project, in the last minute
 };
 
-// What a project's word for a template stands for: its own one, else the administrator's. The
-// description's name is what the node knows it by. Good until the caller awaits something.
-// kNotFound: no such template; kInvalidArgument: it stands for a snapshot; kUnavailable: none is
-// known yet, because the launcher has just started. `book` may be null: nobody has made any.
+// Resolves a template name for a project: its own template, else the administrator's. The name in
+// the description is the node's. Valid until the caller awaits something. kNotFound: no such
+// template; kInvalidArgument: it is a snapshot's template; kUnavailable: none is known yet, because
+// the launcher has just started. `own_templates` may be null: only the administrator's are
+// searched.
 Result<const TemplateStatus*> choose_template(const node::RunService& node,
-                                              const ProjectTemplates* book, const std::string& project,
-                                              const std::string& name);
+                                              const ProjectTemplates* own_templates,
+                                              const std::string& project, const std::string& name);
 
 }  // namespace glovebox::templates

@@ -5,9 +5,9 @@
 
 #include "model/profile.h"
 #include "model/template_rules.h"
-#include "wire/json/request_fields.h"
 #include "store/session_record.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/runs/profile_request.h"
 
@@ -24,8 +24,8 @@ Result<std::string> read_name(ObjectReader& fields, std::string_view field) {
   if (!name) return fields.bad(field, "is missing");
   if (!is_template_name(*name)) {
     return fields.bad(field,
-                      "must be a small letter, then at most 31 small letters, digits and "
-                      "dashes");
+                      "must start with a lower-case letter and have at most 32 lower-case letters, "
+                      "digits and dashes");
   }
   return *name;
 }
@@ -39,7 +39,7 @@ Result<std::string> read_description(ObjectReader& fields) {
   return *text;
 }
 
-// Whether it is to stand for a snapshot, which has everything else already.
+// True: a template of a snapshot, which has everything else already.
 Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) {
   TRY(const auto text, fields.text("snapshot", 64));
   if (!text) return false;
@@ -57,13 +57,14 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
 Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(const ProfileRequest wishes, wire::read_profile_request(*profile, "profile"));
-  if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
-  if (!wishes.mounts.empty()) {
-    return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");
+  TRY(const ProfileRequest requested, wire::read_profile_request(*profile, "profile"));
+  if (requested.output_bytes) return fields.bad("profile.output_kb", "can only be set for a run");
+  if (!requested.mounts.empty()) {
+    return fields.bad("profile.mounts",
+                      "can only be set for a run or a sandbox, not for a template");
   }
-  wanted.definition.limits = fill_in(wishes, Limits{}).limits;
-  wanted.dependencies = wishes.dependencies;
+  wanted.definition.limits = fill_in(requested, Limits{}).limits;
+  wanted.dependencies = requested.dependencies;
   return {};
 }
 
@@ -95,15 +96,15 @@ Result<> check_memory_of(const store::KeyLimits& key, const TemplateDefinition& 
   const auto chosen = [&](LimitKind kind, std::uint64_t Limits::*of) {
     return wanted.limits.was_asked_for(kind) ? wanted.limits.*of : base->limits.*of;
   };
-  // As its runs are counted. Neither is above 2^50 here.
+  // Counted like its runs. Neither is above 2^50 here.
   const std::uint64_t bytes = chosen(LimitKind::kMemory, &Limits::memory_bytes) +
                               chosen(LimitKind::kDisk, &Limits::disk_bytes);
   if (bytes <= key.max_memory_bytes) return {};
   const auto megabytes = [](std::uint64_t some) { return std::to_string(some >> 20) + " MB"; };
   return fail(Errc::kPolicy, "profile: this key may use " + megabytes(key.max_memory_bytes) +
-                                 " of memory at once, and a run of this template would ask for " +
+                                 " of memory at once, but a run of this template would need " +
                                  megabytes(bytes) +
-                                 ": memory_mb and disk_mb, its base's where it says none");
+                                 " (memory_mb + disk_mb, by default those of its base)");
 }
 
 }  // namespace glovebox::templates

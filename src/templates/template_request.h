@@ -1,5 +1,5 @@
-// The body of POST /v1/templates: what a caller wants, checked and bounded. Whether there is such a
-// base, and how many a project may have, is the book's.
+// Parses the body of POST /v1/templates, checked and bounded. ProjectTemplates checks whether the
+// base exists and how many templates a project may have.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,11 @@
 namespace glovebox::templates {
 
 // {name, from, description?, env?, preload?, profile?} or {name, snapshot, description?}. The
-// definition has no id yet, and of a snapshot nothing; packages are those of the profile.
+// definition has no id yet and is empty for a snapshot; packages come from the profile.
 Result<store::TemplateRecord> parse_template_request(std::string_view body);
 
-// A key cannot make a template that it could not run, nor one whose zygote has more memory than all
-// its runs together. kPolicy. `base` may be null: then there is none of that name.
+// kPolicy: the key could not run this template, or its zygote would have more memory than all runs
+// of the key together. `base` is null if no such template exists; then nothing is checked.
 Result<> check_memory_of(const store::KeyLimits& key, const TemplateDefinition& wanted,
                          const Template* base);
 

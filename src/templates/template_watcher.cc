@@ -37,8 +37,7 @@ void TemplateWatcher::publish(const std::string& project, const TemplateStatus& 
   json::object data{{"name", status.description.name},
                     {"state", state_name(status.state)},
                     {"generation", status.generation}};
-  data["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
+  data["error"] = status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
   events_.publish(project, "template.changed", json::serialize(data));
 }
 

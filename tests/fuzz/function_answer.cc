@@ -35,7 +35,7 @@ void judge(const std::string& line) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   judge(bytes);
-  const std::string encoded = base64_encode(bytes);
+  const std::string encoded = glovebox::base64_encode(bytes);
   judge("{\"type\":\"function\",\"value\":\"" + encoded + "\"}");
   judge("{\"type\":\"function\",\"error\":\"" + encoded + "\"}");
   return 0;

@@ -16,8 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(target->raw_path == "*" || target->raw_path.front() == '/', "a path is a path");
     fuzz::promise(target->path.size() <= size + 1, "decoding does not grow it");
   }
-  fuzz::promise(percent_decode(percent_encode(text)).value() == text,
-                "decoding undoes encoding");
+  fuzz::promise(percent_decode(percent_encode(text)).value() == text, "decoding undoes encoding");
   // With no rules, whatever is allowed is a name of this host.
   if (http::host_allowed({}, text)) {
     fuzz::promise(

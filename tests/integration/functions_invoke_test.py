@@ -160,7 +160,7 @@ class Functions(server.Served):
         bad("context.__class__:", context={"__class__": 1})
         bad("profile.memory_mb:", profile={"memory_mb": 1})
         bad("stdin:", stdin="x")
-        bad("evnt: is not known; did you mean \"event\"?", evnt=1)
+        bad("evnt: unknown field; did you mean \"event\"?", evnt=1)
         answer = self.client.call("POST", "/v1/functions/invoke", b'{"language":"python","code":"x","code":"y"}')
         self.assert_refused(answer, 400, "invalid_argument")
         deep = b'{"language":"python","code":"x","event":' + b"[" * 200 + b"]" * 200 + b"}"

@@ -41,7 +41,7 @@ class TakenOverServer(Hostile):
         self.assert_refused(named("allow"), wire.POLICY, "no mount")
 
     def test_it_has_jails_and_nothing_less(self):
-        self.assert_refused(self.reply(self.server(), wire.create(engine=wire.PROCESS)), wire.POLICY, "jails")
+        self.assert_refused(self.reply(self.server(), wire.create(engine=wire.PROCESS)), wire.POLICY, "jail engine")
 
     def test_it_takes_only_what_waits_for_it_and_only_once(self):
         mine = self.server()

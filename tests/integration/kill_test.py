@@ -72,7 +72,7 @@ class Killed(sealed.TestCase):
     def test_the_client_of_a_killed_launcher_says_so(self):
         process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        kill(processes.named("glovebox-launch"))
+        sealed.end(processes.named("glovebox-launch"))
         _, err = self.finish(process)
         self.assertEqual(process.returncode, 125)
         self.assert_one_line(err)
@@ -102,6 +102,7 @@ class Killed(sealed.TestCase):
         self.assertEqual(sealed.read_line(living.stdout), b"one\n")
         groups = sealed.cgroups()
         self.assertNotEqual(groups, set())
+        its_own = set(sealed.other_processes())
         for delay in self.moments()[::4]:
             process = start("run", "--exec", "/bin/sleep", "--", "1000", stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
@@ -111,6 +112,8 @@ class Killed(sealed.TestCase):
             mine = launcher_of(process)
             kill(mine + [process.pid])
             process.wait(timeout=20)
+            # A launcher that is still about to end has its lock, and the sweep would leave it alone.
+            self.assertTrue(sealed.wait_until(lambda: set(sealed.other_processes()) <= its_own))
             self.sweep()
         self.assertEqual(groups - sealed.cgroups(), set())
         living.stdin.write(b"two\n")

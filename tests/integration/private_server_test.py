@@ -133,7 +133,7 @@ class PrivateServer(sealed.TestCase):
             for name, status, code, why in ((f"{here}/link", 403, "policy", "contains a symlink"),
                                             (f"{here}/none", 400, "invalid_argument", "No such file"),
                                             (f"{here}/data/a.txt/x", 400, "invalid_argument", "Not a directory"),
-                                            ("/proc", 403, "policy", "the kernel's own")):
+                                            ("/proc", 403, "policy", "a kernel filesystem")):
                 with self.subTest(name=name):
                     refused = run("1", name)
                     self.assertEqual((refused.status, refused.code), (status, code), refused)

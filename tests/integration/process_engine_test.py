@@ -135,7 +135,7 @@ class ProcessEngine(sealed.TestCase):
     def test_a_killed_launcher_leaves_nothing_past_the_next_start(self):
         process = sealed.start("run", "--engine", "process", "--lang", "bash", "-c", "echo ready; exec sleep 1000")
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        processes.kill(processes.named("glovebox-launch"))
+        sealed.end(processes.named("glovebox-launch"))
         self.finish(process)
         self.assertEqual(process.returncode, 125)
         self.assertEqual(glovebox("run", "--exec", "/bin/true").returncode, 0)

@@ -140,7 +140,7 @@ class Rootless(sealed.TestCase):
             self.command("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        processes.kill(processes.named("glovebox-launch"))
+        sealed.end(processes.named("glovebox-launch"))
         process.wait(timeout=20)
         process.stdout.close()
         self.assertEqual(self.glovebox("run", "--exec", "/bin/true").returncode, 0)

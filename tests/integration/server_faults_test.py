@@ -238,8 +238,7 @@ class Killed(Faults):
         kept = served.client().python("print('kept')")["id"]
         served.wait_written()
         info = served.info
-        for name in ("supervisor_pid", "launcher_pid", "pid"):
-            os.kill(info[name], signal.SIGKILL)
+        sealed.end(info[name] for name in ("supervisor_pid", "launcher_pid", "pid"))
         served.supervisor.wait()
         served.start()
         self.assert_serves(served)

@@ -1,17 +1,16 @@
 """api/openapi.yaml names exactly the routes that the server has, and is whole in itself. The table
-of routes comes from the program (`glovebox-server routes`), or, where that is not built, from
-src/api/routes.cc and the dialects. Real answers are compared with the schemas in
+of routes comes from the program (`glovebox-server routes`), or, where that is not built, from the
+rows in src/api and src/dialects. Real answers are compared with the schemas in
 tests/integration."""
 import json
-import os
 import re
 import subprocess
 import unittest
-from pathlib import Path
 
-from repository import ROOT, SRC
+from repository import BIN, ROOT, route_rows, routes_below
 
 CONTRACT = ROOT / "api" / "openapi.yaml"
+PROGRAM = BIN / "glovebox-server"
 METHODS = {"get", "put", "post", "delete", "patch"}
 
 
@@ -39,39 +38,25 @@ def contract_routes(text):
     return routes
 
 
-def table_from_source(text):
-    rows = re.findall(
-        r'\{Method::k(\w+), "([^"]+)", Access::k(\w+),\s*(?:[\w:]+|nullptr),\s*"([^"]+)"', text)
-    return [{"method": method.upper(), "path": path, "access": access.lower(), "summary": summary}
-            for method, path, access, summary in rows]
+def table_from_source():
+    """Every row of a table of routes. The paths of a sandbox itself, which E2B's agent API has, are
+    left out where the server has the same one."""
+    ours = routes_below("api", "dialects/e2b/control", "dialects/mcp", "dialects/sessions_api",
+                        "dialects/workspace")
+    served = {(row["method"], row["path"]) for row in ours}
+    inside = routes_below("dialects/e2b/envd", "dialects/e2b/interpreter")
+    return ours + [row | {"access": "sandbox"} for row in inside
+                   if (row["method"], row["path"]) not in served]
 
 
-def e2b_table_from_source():
-    """The control plane's rows, and the paths of a sandbox itself that are not ours as well."""
-    folder = SRC / "control" / "dialects" / "e2b"
-    plane = re.findall(r'row\(Method::k(\w+), "([^"]+)", \w+,\s*"([^"]+)"',
-                       (folder / "control_routes.cc").read_text())
-    doors = (folder / "doors.cc").read_text()
-    calls = re.findall(r'call\("(/[^"]+)",\s*\w+,\s*"([^"]+)"', doors)
-    inside = [("POST", path, summary) for path, summary in calls]
-    inside += [(row["method"], row["path"], row["summary"]) for row in table_from_source(doors)
-               if row["path"] not in ("/health", "/metrics")]
-    return ([{"method": method.upper(), "path": path, "access": "key", "summary": summary}
-             for method, path, summary in plane] +
-            [{"method": method, "path": path, "access": "sandbox", "summary": summary}
-             for method, path, summary in inside])
+def table_from_program():
+    said = subprocess.run([PROGRAM, "routes"], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=20, check=True)
+    return json.loads(said.stdout)
 
 
 def table():
-    program = Path(os.environ.get("GBX_BIN_DIR", "")) / "glovebox-server"
-    source = table_from_source((SRC / "control" / "routes.cc").read_text()) + e2b_table_from_source()
-    for dialect in ("workspace", "sessions_api", "mcp"):
-        source += table_from_source((SRC / "control" / "dialects" / dialect / "routes.cc").read_text())
-    if not program.is_file():
-        return source
-    said = subprocess.run([program, "routes"], stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=20, check=True)
-    return json.loads(said.stdout)
+    return table_from_program() if PROGRAM.is_file() else table_from_source()
 
 
 def differences(contract, rows):
@@ -111,6 +96,12 @@ class Contract(unittest.TestCase):
         self.assertGreater(len(contract), 10)
         self.assertEqual([], differences(contract, table()))
 
+    @unittest.skipUnless(PROGRAM.is_file(), "glovebox-server is not built")
+    def test_the_rows_in_the_sources_are_those_of_the_program(self):
+        def sorted_rows(rows):
+            return sorted(rows, key=lambda row: (row["path"], row["method"]))
+        self.assertEqual(sorted_rows(table_from_program()), sorted_rows(table_from_source()))
+
     def test_its_references_lead_somewhere(self):
         self.assertGreater(self.text.count("$ref"), 20)
         self.assertEqual([], dangling(self.text))
@@ -141,8 +132,23 @@ class BadSamplesAreCaught(unittest.TestCase):
         self.assertEqual(["#/components/schemas/B"], dangling(text))
 
     def test_the_table_can_be_read_from_the_source(self):
-        rows = table_from_source((SRC / "control" / "routes.cc").read_text())
-        self.assertGreater(len(rows), 10)
+        rows = table_from_source()
+        self.assertGreater(len(rows), 100)
+        every = routes_below("api", "dialects")
+        self.assertEqual({(row["method"], row["path"]) for row in every},
+                         {(row["method"], row["path"]) for row in rows}, "a folder was left out")
+
+    def test_rows_over_several_lines_and_with_constants(self):
+        text = ('constexpr std::string_view kPath = "/b";\n'
+                '{Method::kGet, "/a", routing::Access::kKey,\n &A::get, "One"},\n'
+                '{http::Method::kPut, kPath,\n Access::kOpen, nullptr, "T" "wo", 0},\n')
+        self.assertEqual([{"method": "GET", "path": "/a", "access": "key", "summary": "One"},
+                          {"method": "PUT", "path": "/b", "access": "open", "summary": "Two"}],
+                         route_rows(text))
+
+    def test_a_row_that_cannot_be_read(self):
+        with self.assertRaises(ValueError):
+            route_rows('{Method::kGet, path_of("/a"), Access::kKey, &A::get, "One"},')
 
 
 if __name__ == "__main__":

@@ -44,3 +44,29 @@ def documents():
         folders[:] = [name for name in folders if name not in (".git", "build", "node_modules")]
         found += [pathlib.Path(folder) / name for name in files if name.endswith(".md")]
     return sorted(found)
+
+
+_ROW = re.compile(r'''\{(?:http::)?Method::k(\w+),\s*("[^"]+"|k\w+),\s*(?:routing::)?Access::k(\w+),\s*'''
+                  r'''(?:&[\w:]+|nullptr),\s*((?:"[^"]*"\s*)+|k\w+)''')
+_CONSTANT = re.compile(r'constexpr std::string_view (k\w+) =\s*"([^"]+)";')
+
+
+def route_rows(text):
+    """The rows of a source's tables of routes: [{"method", "path", "access", "summary"}]. A row
+    that cannot be read is an error, so that none is overlooked."""
+    constants = dict(_CONSTANT.findall(text))
+
+    def value(found):
+        return "".join(re.findall(r'"([^"]*)"', found)) if found.startswith('"') else constants[found]
+    rows = [{"method": method.upper(), "path": value(path), "access": access.lower(),
+             "summary": value(summary)} for method, path, access, summary in _ROW.findall(text)]
+    if len(rows) != len(re.findall(r"\{(?:http::)?Method::k\w+,", text)):
+        raise ValueError("a row of a table of routes cannot be read")
+    return rows
+
+
+def routes_below(*folders):
+    """The rows of all tables of routes in these folders under src/; tests have none."""
+    texts = [path.read_text() for folder in folders for path in sources(".cc", below=SRC / folder)
+             if not path.name.endswith("_test.cc")]
+    return [row for text in texts if "RouteRow<" in text for row in route_rows(text)]

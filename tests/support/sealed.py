@@ -176,6 +176,15 @@ def other_processes():
     return {pid: process for pid, process in processes.everyone().items() if pid not in (1, os.getpid())}
 
 
+def end(pids):
+    """Kills them, and waits until they have let go of everything: a launcher's directory is locked,
+    and so is left alone by a sweep, until the last moment of its process."""
+    pids = list(pids)
+    processes.kill(pids)
+    if not wait_until(lambda: not any(processes.is_alive(pid) for pid in pids)):
+        raise AssertionError(f"they do not end: {pids}")
+
+
 def mounts():
     with open("/proc/self/mountinfo") as file:
         return sorted(line.split()[4] + " " + line.split(" - ", 1)[1].strip() for line in file)

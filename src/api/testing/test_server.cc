@@ -56,7 +56,7 @@ asio::awaitable<void> handle(TestServer& test, std::shared_ptr<Exchange> exchang
     if (auto refused = route.admit ? route.admit(request) : std::nullopt) {
       result = std::move(*refused);
     } else {
-      // As the server does: what is thrown is an error of this one request.
+      // Like the server: an exception is an error of this one request.
       try {
         result = co_await match.route->handler(request, exchange->writer);
       } catch (const std::exception& error) {
@@ -64,7 +64,7 @@ asio::awaitable<void> handle(TestServer& test, std::shared_ptr<Exchange> exchang
       }
     }
   }
-  // As the server does: a refusal takes the form that the route's clients expect.
+  // Like the server: a refusal has the form that the route's clients expect.
   if (match.route != nullptr && match.route->error_form) {
     const bool is_refusal = result ? result->problem.has_value() : !exchange->writer.begun();
     if (is_refusal) {
@@ -140,9 +140,8 @@ void TestServer::build(sessions::SessionOptions options) {
     throw std::runtime_error(started.error().message());
   }
   const ServerApi::Dependencies api_dependencies{
-      io,     node,       session_service, *store,   usage,
-      events, *templates, *snapshots,      packages, *session_services,
-      sessions};
+      io,         node,     session_service,   *store,  usage, events, *templates,
+      *snapshots, packages, *session_services, sessions};
   api = std::make_unique<ServerApi>(api_dependencies, settings_);
   router = api->make_router();
 }
@@ -153,7 +152,7 @@ TestServer::~TestServer() {
 }
 
 void TestServer::begin(http::Method method, std::string target, std::string key, std::string body,
-                    http::Headers headers, std::function<void(Answer)> done) {
+                       http::Headers headers, std::function<void(Answer)> done) {
   auto exchange = std::make_shared<Exchange>();
   http::Request& request = exchange->request;
   request.method = method;
@@ -178,7 +177,7 @@ void TestServer::begin(http::Method method, std::string target, std::string key,
 }
 
 Answer TestServer::send(http::Method method, std::string target, std::string key, std::string body,
-                     http::Headers headers) {
+                        http::Headers headers) {
   std::optional<Answer> answer;
   begin(method, std::move(target), std::move(key), std::move(body), std::move(headers),
         [&](Answer given) { answer = std::move(given); });
@@ -193,13 +192,14 @@ void TestServer::run_until(const std::function<bool()>& ready) {
   while (!ready()) {
     io.run_one_for(std::chrono::milliseconds(200));
     if (std::chrono::steady_clock::now() > deadline) {
-      ADD_FAILURE() << "what was waited for did not happen";
+      ADD_FAILURE() << "the awaited condition did not occur";
       return;
     }
   }
 }
 
-std::string TestServer::make_key(std::string project, store::KeyRole role, store::KeyLimits limits) {
+std::string TestServer::make_key(std::string project, store::KeyRole role,
+                                 store::KeyLimits limits) {
   store::NewKey key{.project = std::move(project), .name = "test", .role = role, .limits = limits};
   std::string secret;
   store->create_key(key, [&](Result<store::CreatedKey> created) { secret = created->secret; });

@@ -1,5 +1,4 @@
-// A server for tests: the real API and the real store, over a node that runs nothing but what the
-// test says.
+// A server for tests: the real API and the real store, over a fake node that the test controls.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,7 +30,7 @@ class RecordingWriter final : public http::ResponseWriter {
   bool finished = false;
 };
 
-// A client that is there until the test says otherwise.
+// A client that stays connected until the test disconnects it.
 class FakeConnection final : public http::DisconnectSource {
  public:
   void watch(std::function<void()> callback) override { on_gone_ = std::move(callback); }
@@ -61,10 +60,10 @@ class TestServer {
   explicit TestServer(ApiSettings settings = {}, sessions::SessionOptions options = {});
   ~TestServer();
 
-  // Through the admission and the router, as the server would.
+  // Sends a request through the admission and the router, like the server.
   Answer send(http::Method method, std::string target, std::string key = {}, std::string body = {},
               http::Headers headers = {});
-  // The same, begun only; `done` is called with the answer.
+  // Only starts the request; `done` is called with the answer.
   void begin(http::Method method, std::string target, std::string key, std::string body,
              http::Headers headers, std::function<void(Answer)> done);
   // Runs the loop until `ready`, or fails the test after a while.

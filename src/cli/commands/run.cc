@@ -1,5 +1,5 @@
-#include "model/outcome.h"
 #include "cli/commands/run.h"
+#include "model/outcome.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -118,8 +118,8 @@ int post_exec(const ExecOptions& exec, const std::string& id, json::object start
   if (exec.detach) start["background"] = true;
   auto api = ApiClient::connect(exec.server);
   if (!api) return usage_error_or_failure(api.error());
-  const auto response =
-      api->send(post_request("/v1/sandboxes/" + percent_encode(id) + "/exec", json::serialize(start)));
+  const auto response = api->send(
+      post_request("/v1/sandboxes/" + percent_encode(id) + "/exec", json::serialize(start)));
   if (!response) return failure(response.error());
   if (const auto error = api->error_in(*response)) {
     return failure(Error(Errc::kUnavailable, error->message));

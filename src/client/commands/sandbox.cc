@@ -141,7 +141,8 @@ Result<std::string> sandbox_list_target(const SandboxOptions& sandbox) {
   if (!sandbox.made.template_name.empty()) {
     target += "&template=" + percent_encode(sandbox.made.template_name);
   }
-  if (!sandbox.made.agent_id.empty()) target += "&agent_id=" + percent_encode(sandbox.made.agent_id);
+  if (!sandbox.made.agent_id.empty())
+    target += "&agent_id=" + percent_encode(sandbox.made.agent_id);
   for (const std::string& word : sandbox.made.metadata) {
     TRY(const options::NamedValue pair, options::parse_named_value(word, "--metadata"));
     target += "&metadata." + percent_encode(pair.name) + "=" + percent_encode(pair.value);

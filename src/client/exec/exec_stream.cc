@@ -150,8 +150,8 @@ Result<bool> ExecStream::on_message(const json::object& message) {
     if (request_.terminal) TRY_OK(sresult_terminal_size());
     if (!request_.input) TRY_OK(send({{"type", "close_stdin"}}));
   } else if (type == "lost") {
-    const std::string note = "glovebox: " + printable(field_text(message, "bytes")) +
-                             " bytes of output were lost\n";
+    const std::string note =
+        "glovebox: " + printable(field_text(message, "bytes")) + " bytes of output were lost\n";
     TRY_OK(write_all(STDERR_FILENO, note));
   } else if (type == "exit") {
     const json::value* code = message.if_contains("exit_code");

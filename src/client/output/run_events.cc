@@ -38,8 +38,7 @@ struct RunEvents::State {
     }
     const json::string* encoded = string_in(event, "base64");
     if (encoded == nullptr) return unexpected_response();
-    TRY(const std::string bytes,
-        base64_decode(std::string_view(encoded->data(), encoded->size())));
+    TRY(const std::string bytes, base64_decode(std::string_view(encoded->data(), encoded->size())));
     return on_output(is_stderr, bytes);
   }
 

@@ -8,7 +8,7 @@
 #include "dialects/mcp/settings.h"
 #include "dialects/mcp/tool_call.h"
 #include "sessions/contexts/context_table.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 

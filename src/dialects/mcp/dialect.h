@@ -23,7 +23,7 @@
 #include "routing/route_table.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/contexts/context_table.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/session_lifecycle.h"
 #include "sessions/session_registry.h"

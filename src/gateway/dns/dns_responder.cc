@@ -105,7 +105,7 @@ DnsResponder::Inner::Step DnsResponder::Inner::serve_one(const std::shared_ptr<I
     // An ICMP error about an earlier reply is reported here once and can be ignored. Any other
     // error (no memory) may have passed after a delay.
     const bool is_known = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
-                         errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
+                          errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
     return is_known ? Step::kServed : Step::kOverloaded;
   }
   const SandboxNames::Rate rate = self->names->take_question();

@@ -294,7 +294,7 @@ asio::awaitable<Forwarded> forward(Request& request, ResponseWriter& writer, Uni
   const Result<> sent = co_await upstream->write(head, {}, {}, plan.send_time);
   if (!sent) co_return outcome(how_of(sent.error().code()), sent.error());
 
-  Upload state;
+  UploadState state;
   BackgroundTask uploading(executor);
   BodyStream* body = request.body_stream;
   if (body != nullptr && body->length != std::uint64_t{0}) {

@@ -64,7 +64,7 @@ void admit_connection(const std::shared_ptr<Server::State>& state,
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Connection>(state, std::move(fd), remote, socket.tls);
-  asio::co_spawn(state->context, Connection::run(std::move(connection)), rethrow);
+  asio::co_spawn(state->context, Connection::run(std::move(connection)), end_program);
 }
 
 // True: wait for the next event; false: descriptors have run out.
@@ -184,7 +184,7 @@ Result<> Server::serve(UniqueFd listening, std::shared_ptr<const TlsContext> tls
   if (error) return fail(Errc::kInternal, "watch the listening socket: " + error.message());
   (void)listening.release();
   state_->listening.push_back(socket);
-  asio::co_spawn(state_->context, accept_loop(state_, socket), rethrow);
+  asio::co_spawn(state_->context, accept_loop(state_, socket), end_program);
   return {};
 }
 

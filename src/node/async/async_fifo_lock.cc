@@ -11,8 +11,9 @@ Task<> AsyncFifoLock::lock(std::shared_ptr<CancelFlag> cancel) {
     co_return Result<>();
   }
   if (waiting_.size() >= kMaxWaiting) {
-    co_return fail(Errc::kResourceExhausted,
-                   std::to_string(kMaxWaiting) + " requests already wait for this sandbox or context");
+    co_return fail(
+        Errc::kResourceExhausted,
+        std::to_string(kMaxWaiting) + " requests already wait for this sandbox or context");
   }
   Waiter self(io_);
   waiting_.push_back(&self);

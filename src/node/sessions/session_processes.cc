@@ -1,5 +1,5 @@
-#include "base/wall_clock.h"
 #include "node/sessions/session_processes.h"
+#include "base/wall_clock.h"
 
 #include <algorithm>
 #include <csignal>

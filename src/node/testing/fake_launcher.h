@@ -27,12 +27,12 @@ struct Script {
   std::string results = {};
   std::uint8_t code = 0;
   bool echo_stdin = false;
-  bool lingers = false;                           // closes its pipes, and its exit is never reported
-  bool hangs = false;                             // until it is destroyed
-  bool start_fails = false;                       // of a job: the runtime that waited is broken
-  bool dies_at_start = false;                     // the agent goes without a word
-  bool garbage = false;                           // it sends bytes that cannot be parsed
-  bool bad_fds = false;                           // what it sends as streams are no pipes
+  bool lingers = false;        // closes its pipes, and its exit is never reported
+  bool hangs = false;          // until it is destroyed
+  bool start_fails = false;    // of a job: the runtime that waited is broken
+  bool dies_at_start = false;  // the agent goes without a word
+  bool garbage = false;        // it sends bytes that cannot be parsed
+  bool bad_fds = false;        // what it sends as streams are no pipes
   std::map<std::string, std::string> files = {};  // found by any pattern
 };
 

@@ -4,8 +4,7 @@
 
 namespace glovebox::node {
 
-Task<RunReport> FakeNode::run(RunJob job, RunSink& sink,
-                                    std::shared_ptr<CancelFlag> cancel) {
+Task<RunReport> FakeNode::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) {
   jobs.push_back(job);
   co_return co_await play(std::move(job), sink, std::move(cancel));
 }
@@ -51,8 +50,8 @@ std::optional<Error> FakeTemplateService::refusal_of(std::string_view id) const 
   return at == refusals.end() ? std::nullopt : std::optional<Error>(at->second);
 }
 
-Task<std::shared_ptr<Session>> FakeSessionService::create_session(
-    SessionSpec spec, std::shared_ptr<CancelFlag>) {
+Task<std::shared_ptr<Session>> FakeSessionService::create_session(SessionSpec spec,
+                                                                  std::shared_ptr<CancelFlag>) {
   if (!make) co_return fail(Errc::kUnavailable, "there is no launcher");
   CO_TRY(std::shared_ptr<Session> session, make(spec));
   alive[session->id()] = session;
@@ -95,8 +94,7 @@ Task<SessionUsage> FakeSessionService::measure_session(SandboxId id) {
 }
 
 FakeNode::Play says(std::string out) {
-  return [out](RunJob, RunSink& sink,
-               std::shared_ptr<CancelFlag>) -> Task<RunReport> {
+  return [out](RunJob, RunSink& sink, std::shared_ptr<CancelFlag>) -> Task<RunReport> {
     RunReport report;
     report.warm = true;
     report.results = {R"({"type":"result","mime":{"text/plain":"2"},"main":true})"};
@@ -107,8 +105,7 @@ FakeNode::Play says(std::string out) {
 }
 
 FakeNode::Play refuses(Errc code, std::string message) {
-  return [code, message](RunJob, RunSink&,
-                         std::shared_ptr<CancelFlag>) -> Task<RunReport> {
+  return [code, message](RunJob, RunSink&, std::shared_ptr<CancelFlag>) -> Task<RunReport> {
     co_return fail(code, message);
   };
 }

@@ -18,10 +18,8 @@ namespace glovebox::node {
 class FakeNode final : public RunService {
  public:
   // What a run does: gets the job and the sink, gives the report.
-  using Play = std::function<Task<RunReport>(RunJob, RunSink&,
-                                                   std::shared_ptr<CancelFlag>)>;
-  Task<RunReport> run(RunJob job, RunSink& sink,
-                            std::shared_ptr<CancelFlag> cancel) override;
+  using Play = std::function<Task<RunReport>(RunJob, RunSink&, std::shared_ptr<CancelFlag>)>;
+  Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) override;
   std::vector<TemplateStatus> templates() const override { return known; }
   const TemplateStatus* find_template(std::string_view name) const override;
   NodeFigures figures() const override { return now; }
@@ -59,8 +57,8 @@ class FakeSessionService final : public SessionService {
   // What a creation gives; without it, creations are refused.
   std::function<Result<std::shared_ptr<Session>>(const SessionSpec&)> make;
 
-  Task<std::shared_ptr<Session>> create_session(
-      SessionSpec spec, std::shared_ptr<CancelFlag> cancel) override;
+  Task<std::shared_ptr<Session>> create_session(SessionSpec spec,
+                                                std::shared_ptr<CancelFlag> cancel) override;
   std::shared_ptr<Session> find_session(const SandboxId& id) const override;
   std::vector<SandboxId> sessions() const override;
   bool adopted() const override { return is_adopted; }

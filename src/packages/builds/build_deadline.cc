@@ -6,7 +6,7 @@
 namespace glovebox::packages {
 
 BuildDeadline::BuildDeadline(boost::asio::io_context& io, Clock::time_point deadline,
-                       std::shared_ptr<node::CancelFlag> cancel)
+                             std::shared_ptr<node::CancelFlag> cancel)
     : state_(std::make_shared<State>(io)), cancel_(std::move(cancel)) {
   state_->is_late = Clock::now() >= deadline;
   if (cancel_) {
@@ -30,7 +30,7 @@ BuildDeadline::~BuildDeadline() {
 }
 
 void BuildDeadline::State::end() {
-  // Each is called once, whatever it does to the list.
+  // Each is called once, even if it changes the list.
   std::vector<std::function<void()>> calls;
   for (std::function<void()>& one : cuts) calls.push_back(std::exchange(one, {}));
   for (const std::function<void()>& call : calls) {
@@ -39,9 +39,9 @@ void BuildDeadline::State::end() {
 }
 
 Result<> BuildDeadline::verdict() const {
-  if (state_->is_cancelled) return fail(Errc::kUnavailable, "nobody waits for this build any more");
+  if (state_->is_cancelled) return fail(Errc::kUnavailable, "the build was cancelled");
   if (state_->is_late) {
-    return fail(Errc::kTimeout, "the build took longer than it may (deps.build_timeout)");
+    return fail(Errc::kTimeout, "the build exceeded its time limit (deps.build_timeout)");
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// How long a build may go on: until its deadline, or until nobody waits for it any more. Then
-// whatever it is doing is cut off, and why is the error of all that follows.
+// Ends a build at its deadline or when it is cancelled: the current operation is cut off, and the
+// reason is the error of everything that follows.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,19 +17,20 @@ namespace glovebox::packages {
 class BuildDeadline {
  public:
   using Clock = std::chrono::steady_clock;
-  // Takes `cancel`'s on_cancel() for itself as long as it lives; null: nobody can cancel it.
+  // Uses `cancel`'s on_cancel() exclusively while it lives; null: it cannot be cancelled.
   BuildDeadline(boost::asio::io_context& io, Clock::time_point deadline,
-             std::shared_ptr<node::CancelFlag> cancel);
+                std::shared_ptr<node::CancelFlag> cancel);
   ~BuildDeadline();
   BuildDeadline(const BuildDeadline&) = delete;
   BuildDeadline& operator=(const BuildDeadline&) = delete;
 
-  // kTimeout, or kUnavailable: nobody waits for it.
+  // kTimeout: the deadline is over; kUnavailable: cancelled.
   Result<> verdict() const;
-  // The verdict, if there is one, is why this failed.
+  // The verdict if it is an error, since it caused this failure; else `error`.
   Error reason(Error error) const;
 
-  // `end` is called when it is over, once, unless this has gone; at once if it is over already.
+  // Calls `end` once when the build is over, or at once if it is over already; not after this is
+  // destroyed.
   class Cut {
    public:
     Cut(BuildDeadline& watch, std::function<void()> end);

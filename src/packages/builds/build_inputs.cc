@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-// A setting is a line; what would begin another one is not the administrator's meaning.
+// A setting is one line: a line break in a value must not start another setting.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
@@ -29,7 +29,7 @@ void put_list(std::string& text, std::string_view name, const std::vector<std::s
 std::string ca_path() { return std::string(kBuildInputDir) + "ca.pem"; }
 
 void add_secret(std::vector<std::string>& all, std::string_view secret) {
-  // A shorter one would hide half of what is printed, and hides nothing.
+  // A shorter one would hide much of the output and protects nothing.
   constexpr std::size_t kLeast = 4;
   for (const std::string& form : {std::string(secret), percent_decode_lenient(secret)}) {
     if (form.size() >= kLeast && std::find(all.begin(), all.end(), form) == all.end()) {
@@ -38,7 +38,7 @@ void add_secret(std::vector<std::string>& all, std::string_view secret) {
   }
 }
 
-// "https://user:password@host/": the password, or a user that stands alone, which is a token.
+// "https://user:password@host/": the password, or a user without a password, which is a token.
 void add_secret_of_address(std::vector<std::string>& all, std::string_view address) {
   const std::size_t scheme = address.find("://");
   if (scheme == std::string_view::npos) return;
@@ -88,7 +88,7 @@ std::string pip_conf(const config::PackageIndexes& indexes) {
 std::string npmrc(const config::PackageIndexes& indexes) {
   std::string text;
   if (!indexes.npm_registry.empty()) text += "registry=" + one_line(indexes.npm_registry) + "\n";
-  for (const std::string& words : indexes.npmrc_lines) text += one_line(words) + "\n";
+  for (const std::string& line : indexes.npmrc_lines) text += one_line(line) + "\n";
   if (!indexes.ca_bundle.empty()) text += "cafile=" + ca_path() + "\n";
   return text;
 }
@@ -98,13 +98,13 @@ std::vector<std::string> secrets_of(const config::PackageIndexes& indexes) {
   add_secret_of_address(all, indexes.pip_index);
   for (const std::string& one : indexes.pip_extra_indexes) add_secret_of_address(all, one);
   add_secret_of_address(all, indexes.npm_registry);
-  for (const std::string& words : indexes.npmrc_lines) {
-    const std::size_t equals = words.find('=');
-    // "//host/:_authToken=...": what is not about a registry is no secret.
-    if (!words.starts_with("//") && !words.starts_with('_')) continue;
-    if (equals != std::string::npos) add_secret(all, std::string_view(words).substr(equals + 1));
+  for (const std::string& line : indexes.npmrc_lines) {
+    const std::size_t equals = line.find('=');
+    // "//host/:_authToken=...": only registry settings are secret.
+    if (!line.starts_with("//") && !line.starts_with('_')) continue;
+    if (equals != std::string::npos) add_secret(all, std::string_view(line).substr(equals + 1));
   }
-  // The longest first: one may be the beginning of another.
+  // Longest first: one may be a prefix of another.
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return all;

@@ -1,6 +1,6 @@
-// The files that a build's first sandbox is given: what is wanted, and the settings with which the
-// index is asked. The settings may hold passwords: they go into the sandbox that fetches, where no
-// package's code runs, and nowhere else.
+// The input files of a build's first sandbox: the requested packages and the settings of the index.
+// The settings may hold passwords: they go only into the sandbox that fetches, where no package
+// code runs.
 #pragma once
 
 #include <map>
@@ -8,24 +8,24 @@
 #include <vector>
 
 #include "config/package_index.h"
-#include "packages/builds/build_progress.h"
 #include "model/dependencies.h"
+#include "packages/builds/build_progress.h"
 
 namespace glovebox::packages {
 
-// Where they are in the sandbox.
+// Paths in the sandbox.
 inline constexpr const char* kBuildInputDir = "/home/user/in/";
 inline constexpr const char* kBuildOutputDir = "/home/user/out/";
 
-// {"packages":[...],"requirements":...,"lock":...}: only what there is.
+// {"packages":[...],"requirements":...,"lock":...}: only the fields that are set.
 std::string package_request_json(const Dependencies& dependencies);
-// {"<wheel>": {"name","version","file","sha256"}}: of which source each was built.
+// {"<wheel>": {"name","version","file","sha256"}}: the source of each wheel.
 std::string built_json(const std::map<std::string, Artefact>& built);
 
 std::string pip_conf(const config::PackageIndexes& indexes);
 std::string npmrc(const config::PackageIndexes& indexes);
 
-// What must not be shown if a program prints it: passwords and tokens.
+// The passwords and tokens that must be hidden in output.
 std::vector<std::string> secrets_of(const config::PackageIndexes& indexes);
 
 }  // namespace glovebox::packages

@@ -1,4 +1,4 @@
-// The settings that a build's first sandbox gets, and what of them must never be shown.
+// The input files of a build's first sandbox, and the secrets in them.
 #include "packages/builds/build_inputs.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ config::PackageIndexes indexes() {
   return all;
 }
 
-TEST(BuildInputs, TheWishIsWhatThereIs) {
+TEST(BuildInputs, TheRequestHasOnlySetFields) {
   Dependencies wanted;
   wanted.packages = {"a>=1", "b"};
   wanted.preload = {"a"};
@@ -27,7 +27,7 @@ TEST(BuildInputs, TheWishIsWhatThereIs) {
   EXPECT_EQ(package_request_json(file), R"({"requirements":"a==1 \\\n --hash=sha256:x\n"})");
 }
 
-TEST(BuildInputs, PipIsToldOfEveryIndex) {
+TEST(BuildInputs, PipConfHasEveryIndex) {
   EXPECT_EQ(pip_conf(indexes()),
             "[global]\n"
             "index-url = https://bob:pass%40word@pypi.example/simple\n"
@@ -40,7 +40,7 @@ TEST(BuildInputs, PipIsToldOfEveryIndex) {
   EXPECT_EQ(pip_conf({}), "[global]\n");
 }
 
-TEST(BuildInputs, NpmIsToldOfItsRegistry) {
+TEST(BuildInputs, NpmrcHasTheRegistry) {
   EXPECT_EQ(npmrc(indexes()),
             "registry=https://npm.example/\n"
             "//npm.example/:_authToken=npmtoken\n"
@@ -54,7 +54,7 @@ TEST(BuildInputs, ASettingIsOneLine) {
   EXPECT_EQ(pip_conf(odd), "[global]\nindex-url = https://x/no-index = true\n");
 }
 
-TEST(BuildInputs, SecretsAreKnownInEverySpelling) {
+TEST(BuildInputs, FindsSecretsInEverySpelling) {
   EXPECT_EQ(secrets_of(indexes()),
             (std::vector<std::string>{"pass%40word", "tokenalone", "pass@word", "npmtoken"}));
   EXPECT_TRUE(secrets_of({}).empty());

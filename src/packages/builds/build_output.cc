@@ -9,7 +9,7 @@
 namespace glovebox::packages {
 namespace {
 
-// Enough to find a secret that begins before the cut.
+// Long enough to find a secret that begins before the cut.
 constexpr std::size_t kKeptOfLine = 8 * BuildOutput::kMostLine;
 constexpr std::string_view kHidden = "****";
 constexpr std::string_view kCut = "...";
@@ -23,7 +23,7 @@ void hide(std::string& text, const std::vector<std::string>& secrets) {
   }
 }
 
-// Not in the middle of a character.
+// Never cuts inside a UTF-8 character.
 std::string cut_line(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t size = most - std::min(most, kCut.size());
@@ -33,10 +33,9 @@ std::string cut_line(std::string text, std::size_t most) {
   return text;
 }
 
-// Characters that have no look of their own and change that of others: a line that a person reads
-// would be another one than the program printed. U+200E, U+200F, U+2028 to U+202E, U+2066 to
-// U+2069.
-bool turns_text(std::string_view three) {
+// Invisible characters that reorder or break text, so that a reader would see another line than the
+// program printed: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+bool changes_direction(std::string_view three) {
   if (three.size() < 3 || three[0] != '\xe2') return false;
   const auto second = static_cast<unsigned char>(three[1]);
   const auto third = static_cast<unsigned char>(three[2]);
@@ -45,10 +44,10 @@ bool turns_text(std::string_view three) {
 }
 
 // `text` is UTF-8.
-std::string without_turns(std::string_view text) {
+std::string without_direction_marks(std::string_view text) {
   std::string shown;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!turns_text(text.substr(at, 3))) {
+    if (!changes_direction(text.substr(at, 3))) {
       shown += text[at];
       continue;
     }
@@ -64,18 +63,18 @@ std::string without_turns(std::string_view text) {
 }  // namespace
 
 std::string printable_line(std::string_view line, std::size_t most,
-                       const std::vector<std::string>& secrets) {
+                           const std::vector<std::string>& secrets) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   std::string text(line.substr(0, 4 * most));
   hide(text, secrets);
   std::replace(text.begin(), text.end(), '\t', ' ');
-  return cut_line(without_turns(printable(cut_line(std::move(text), most))), most);
+  return cut_line(without_direction_marks(printable(cut_line(std::move(text), most))), most);
 }
 
 std::string printable_text(std::string_view text, std::size_t most,
-                       const std::vector<std::string>& secrets) {
+                           const std::vector<std::string>& secrets) {
   std::string whole(text.substr(0, 4 * most));
-  hide(whole, secrets);  // one may go over the end of a line
+  hide(whole, secrets);  // a secret may contain a line break
   std::string_view rest = whole;
   std::string shown;
   while (!rest.empty() && shown.size() <= most) {
@@ -90,9 +89,9 @@ std::string printable_text(std::string_view text, std::size_t most,
   return cut_line(std::move(shown), most);
 }
 
-BuildOutput::BuildOutput(Say say, std::vector<std::string> secrets,
-                       std::function<Clock::time_point()> now)
-    : say_(std::move(say)),
+BuildOutput::BuildOutput(OnLine on_line, std::vector<std::string> secrets,
+                         std::function<Clock::time_point()> now)
+    : on_line_(std::move(on_line)),
       secrets_(std::move(secrets)),
       now_(std::move(now)),
       filled_at_(now_()) {}
@@ -111,7 +110,7 @@ void BuildOutput::add(From from, std::string_view bytes) {
 
 void BuildOutput::finish() {
   for (std::string& begun : begun_) line(std::exchange(begun, {}));
-  if (left_out_ > 0 && say_) say_("(" + std::to_string(left_out_) + " lines left out)");
+  if (left_out_ > 0 && on_line_) on_line_("(" + std::to_string(left_out_) + " lines left out)");
   left_out_ = 0;
 }
 
@@ -120,18 +119,18 @@ void BuildOutput::line(std::string_view text) {
   if (shown.empty()) return;
   if (tail_.size() == kTail) tail_.pop_front();
   tail_.push_back(shown);
-  if (!may_say()) {
+  if (!may_show()) {
     ++left_out_;
     return;
   }
-  if (left_out_ > 0 && say_) say_("(" + std::to_string(left_out_) + " lines left out)");
+  if (left_out_ > 0 && on_line_) on_line_("(" + std::to_string(left_out_) + " lines left out)");
   left_out_ = 0;
-  ++said_;
-  if (say_) say_(std::move(shown));
+  ++shown_;
+  if (on_line_) on_line_(std::move(shown));
 }
 
-bool BuildOutput::may_say() {
-  if (said_ >= kMostLines) return false;
+bool BuildOutput::may_show() {
+  if (shown_ >= kMostLines) return false;
   const Clock::time_point now = now_();
   room_ += std::chrono::duration<double>(now - filled_at_).count() * kPerSecond;
   room_ = std::min(room_, static_cast<double>(kAtOnce));

@@ -1,4 +1,4 @@
-// What a build prints is a stranger's: it arrives as lines that can be shown, and not too many.
+// The untrusted output of a build becomes a limited number of printable lines.
 #include "packages/builds/build_output.h"
 
 #include <gtest/gtest.h>
@@ -10,17 +10,17 @@ namespace {
 
 using From = BuildOutput::From;
 
-class BuildLinesTest : public testing::Test {
+class BuildOutputTest : public testing::Test {
  protected:
   BuildOutput lines(std::vector<std::string> secrets = {}) {
     return BuildOutput([this](std::string line) { said.push_back(std::move(line)); },
-                      std::move(secrets), [this] { return now; });
+                       std::move(secrets), [this] { return now; });
   }
   BuildOutput::Clock::time_point now{};
   std::vector<std::string> said;
 };
 
-TEST_F(BuildLinesTest, AreCutAtTheirEndsWhereverThePiecesAre) {
+TEST_F(BuildOutputTest, SplitsLinesAcrossChunks) {
   BuildOutput all = lines();
   all.add(From::kOut, "one\ntw");
   all.add(From::kErr, "trouble\n");
@@ -30,7 +30,7 @@ TEST_F(BuildLinesTest, AreCutAtTheirEndsWhereverThePiecesAre) {
   EXPECT_EQ(all.tail(), "one\ntrouble\ntwo\nthree");
 }
 
-TEST_F(BuildLinesTest, ATerminalIsToldNothing) {
+TEST_F(BuildOutputTest, EscapesTerminalSequences) {
   BuildOutput all = lines();
   all.add(From::kOut,
           "\x1b[2J\x1b]52;c;cm0gLXJm\x07 ok\t\xc2\x9b"
@@ -39,14 +39,14 @@ TEST_F(BuildLinesTest, ATerminalIsToldNothing) {
   EXPECT_EQ(said[0], "\\x1b[2J\\x1b]52;c;cm0gLXJm\\x07 ok \\xc2\\x9b31m \\xff\\xfe");
 }
 
-TEST_F(BuildLinesTest, TextIsNotTurnedAround) {
+TEST_F(BuildOutputTest, EscapesDirectionMarks) {
   BuildOutput all = lines();
   all.add(From::kOut, "ok \xe2\x80\xae live \xe2\x81\xa6 \xe2\x80\x8f \xe2\x80\xa6 \xe2\x82\xac\n");
   EXPECT_EQ(said,
             std::vector<std::string>{"ok \\u202e live \\u2066 \\u200f \xe2\x80\xa6 \xe2\x82\xac"});
 }
 
-TEST_F(BuildLinesTest, ALongOneIsCutBetweenCharactersAndNotKept) {
+TEST_F(BuildOutputTest, CutsALongLineBetweenCharacters) {
   BuildOutput all = lines();
   std::string euros;
   for (int i = 0; i < 1'000'000; ++i) euros += "\xe2\x82\xac";
@@ -60,7 +60,7 @@ TEST_F(BuildLinesTest, ALongOneIsCutBetweenCharactersAndNotKept) {
   EXPECT_EQ(said[1], "next");
 }
 
-TEST_F(BuildLinesTest, MoreThanAnybodyCanReadAreCounted) {
+TEST_F(BuildOutputTest, CountsDroppedLines) {
   BuildOutput all = lines();
   for (int i = 0; i < 100'000; ++i) all.add(From::kOut, "spam\n");
   EXPECT_EQ(said.size(), BuildOutput::kAtOnce);
@@ -71,7 +71,7 @@ TEST_F(BuildLinesTest, MoreThanAnybodyCanReadAreCounted) {
   EXPECT_EQ(said.back(), "again");
 }
 
-TEST_F(BuildLinesTest, ThereIsAnEndToTheirNumber) {
+TEST_F(BuildOutputTest, LimitsTheNumberOfLines) {
   BuildOutput all = lines();
   for (int i = 0; i < 20'000; ++i) {
     now += std::chrono::seconds(1);
@@ -82,13 +82,13 @@ TEST_F(BuildLinesTest, ThereIsAnEndToTheirNumber) {
   EXPECT_EQ(said.back(), "(15000 lines left out)");
 }
 
-TEST_F(BuildLinesTest, SecretsAreHidden) {
+TEST_F(BuildOutputTest, HidesSecrets) {
   BuildOutput all = lines({"hush!hush", "token1"});
   all.add(From::kOut, "https://bob:hush!hush@host/ token1token1\n");
   EXPECT_EQ(said, std::vector<std::string>{"https://bob:****@host/ ********"});
 }
 
-TEST(ShownText, KeepsLinesAndHidesWhatGoesOverTheirEnd) {
+TEST(PrintableText, KeepsLinesAndHidesSecretsAcrossThem) {
   EXPECT_EQ(printable_text("\n\nERROR: a\n  b \x1b[0m\n\n", 100, {}), "ERROR: a\n  b \\x1b[0m");
   EXPECT_EQ(printable_text("se\ncret", 100, {"se\ncret"}), "****");
   EXPECT_EQ(printable_text(std::string(1000, 'x'), 10, {}), "xxxxxxx...");

@@ -1,6 +1,7 @@
-// The sandboxes of a build, one after the other: packages are fetched where there is a network and
-// no code of theirs runs, built and installed where there is none, and put into a layer where
-// nothing runs but our own agent. Moves bytes between them, bounded, and never looks into them.
+// Runs the sandboxes of a build one after the other: the first fetches packages with a network and
+// without running their code, the next build and install them without a network, and the last, in
+// which only our agent runs, writes the layer. The server moves bounded bytes between them and
+// never parses them.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@ const char* manager_name(PackageManager manager);  // "pip", "npm"
 
 struct BuildOptions {
   config::PackageIndexes indexes;
-  std::chrono::milliseconds timeout{};  // of one build, all its sandboxes together
+  std::chrono::milliseconds timeout{};  // of one build with all its sandboxes
   std::uint64_t memory_bytes = 0;
   std::uint64_t disk_bytes = 0;
   std::uint64_t max_layer_bytes = 0;
@@ -32,12 +33,12 @@ struct BuildOptions {
 
 struct BuildRequest {
   PackageManager manager = PackageManager::kPip;
-  std::string template_name;  // what its sandboxes are made of: the administrator's
+  std::string template_name;  // the administrator's template for its sandboxes
   Dependencies dependencies;
-  std::string project;  // for whom, for shares of the host
+  std::string project;  // whose share of the host it uses
 };
 
-// What a set came to, and the sandbox that holds it, which goes with this.
+// What a set resolved to, and the sandbox that holds it, which ends with this object.
 struct Fetched {
   std::vector<Artefact> artefacts;  // sorted by name
   std::string interpreter;          // "cpython-3.11", "node-20"
@@ -48,30 +49,31 @@ struct Fetched {
 class BuildPipeline {
  public:
   virtual ~BuildPipeline() = default;
-  // kInvalidArgument with the installer's own words when it says no; kTimeout; others as
-  // SessionService::create_session's. Source packages have been built when this returns.
-  virtual Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
+  // kInvalidArgument: the installer failed, with its message; kTimeout; others as
+  // SessionService::create_session's. Source packages are built when this returns.
+  virtual Task<Fetched> fetch(BuildRequest request, OnBuildProgress report,
                               std::shared_ptr<node::CancelFlag> cancel) = 0;
-  // Installs it and makes layer `id` of it, which is kept: the record has sizes, digest and `note`.
-  // The time of the whole build goes on from where fetch() left it. kConflict: there is one of this
-  // id by now. After an error nothing is left of it.
+  // Installs it and keeps it as layer `id`, with its sizes, digest and `note` in the record. The
+  // deadline is that of fetch(). kConflict: a layer with this id exists by now. After an error
+  // nothing is left of it.
   virtual Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
-                                       OnBuildProgress say,
+                                       OnBuildProgress report,
                                        std::shared_ptr<node::CancelFlag> cancel) = 0;
   // Reads a kept layer in a sandbox of its own.
   virtual Task<std::string> digest_of(std::string id, std::string template_name,
                                       std::shared_ptr<node::CancelFlag> cancel) = 0;
 };
 
-// Everything is borrowed and outlives it; a call under way when it goes ends its sandboxes with the
-// server. While a call is under way it has `cancel`'s on_cancel() for itself: one flag, one build.
-// `networks`, if there is one, tells what a build could not reach.
+// All are borrowed and outlive the pipeline; sandboxes of a call that is still running then end
+// with the server. A running call uses `cancel`'s on_cancel() exclusively: one flag, one build.
+// `networks` may be null; it reports which hosts a build could not reach.
 struct BuildDependencies {
   asio::io_context& io;
   node::SessionService& sessions;
   node::LayerService& layers;
   node::NetworkService* networks = nullptr;
 };
-std::unique_ptr<BuildPipeline> make_build_pipeline(BuildDependencies place, BuildOptions options);
+std::unique_ptr<BuildPipeline> make_build_pipeline(BuildDependencies services,
+                                                   BuildOptions options);
 
 }  // namespace glovebox::packages

@@ -1,5 +1,5 @@
-// A build's sandboxes one after the other: what each is given and what it is not, what becomes of
-// words and trees, and that none is left, however it ends.
+// The sandboxes of a build: what each may and may not get, how output and trees are handled, and
+// that no sandbox is left afterwards.
 #include "packages/builds/build_pipeline.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,8 @@ class BuildPipelineTest : public testing::Test {
     options.indexes.ca_bundle = "certificates";
     options.indexes.pip_rules = {net::NetRule::parse("pypi.example:443").value()};
     options.indexes.npm_rules = {net::NetRule::parse("npm.example:443").value()};
-    host.on_script = [this](FakeRoom& room, const std::string& script, sessions::FakeProcess& process) {
+    host.on_script = [this](FakeRoom& room, const std::string& script,
+                            sessions::FakeProcess& process) {
       work(room, script);
       process.exit(0);
     };
@@ -89,11 +90,11 @@ class BuildPipelineTest : public testing::Test {
     return result ? std::move(*result) : fail(Errc::kTimeout, "it does not end");
   }
   OnBuildProgress heard() {
-    return [this](const BuildProgress& word) { words.push_back(word); };
+    return [this](const BuildProgress& progress) { words.push_back(progress); };
   }
   std::string all_words() const {
     std::string text;
-    for (const BuildProgress& word : words) text += word.text + "\n";
+    for (const BuildProgress& progress : words) text += progress.text + "\n";
     return text;
   }
   BuildRequest request(PackageManager manager = PackageManager::kPip) const {
@@ -146,38 +147,38 @@ TEST_F(BuildPipelineTest, FetchesInstallsAndSeals) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, OnlyTheOneThatFetchesHasTheNetworkAndTheSettings) {
+TEST_F(BuildPipelineTest, OnlyTheFetchingSandboxHasNetworkAndSettings) {
   ASSERT_TRUE(build().has_value());
-  const FakeRoom& shop = *host.rooms[0];
-  const FakeRoom& bench = *host.rooms[1];
+  const FakeRoom& fetcher = *host.rooms[0];
+  const FakeRoom& installer = *host.rooms[1];
   const FakeRoom& room = *host.rooms[2];
-  EXPECT_EQ(shop.spec.net.allow, options.indexes.pip_rules);
-  EXPECT_EQ(shop.spec.net.base, net::NetBase::kNone);
-  EXPECT_THAT(shop.files.at("/home/user/in/pip.conf"),
+  EXPECT_EQ(fetcher.spec.net.allow, options.indexes.pip_rules);
+  EXPECT_EQ(fetcher.spec.net.base, net::NetBase::kNone);
+  EXPECT_THAT(fetcher.files.at("/home/user/in/pip.conf"),
               HasSubstr("index-url = https://bob:hush%21hush@pypi.example/simple\n"));
-  EXPECT_EQ(shop.modes.at("/home/user/in/pip.conf"), 0600u);
-  EXPECT_EQ(shop.files.at("/home/user/in/request.json"), R"({"packages":["good"]})");
-  EXPECT_EQ(shop.files.at("/home/user/in/ca.pem"), "certificates");
-  EXPECT_FALSE(shop.has("/home/user/in/npmrc"));
+  EXPECT_EQ(fetcher.modes.at("/home/user/in/pip.conf"), 0600u);
+  EXPECT_EQ(fetcher.files.at("/home/user/in/request.json"), R"({"packages":["good"]})");
+  EXPECT_EQ(fetcher.files.at("/home/user/in/ca.pem"), "certificates");
+  EXPECT_FALSE(fetcher.has("/home/user/in/npmrc"));
   for (const auto& one : host.rooms) {
     EXPECT_TRUE(one->spec.is_build);
     EXPECT_EQ(one->spec.template_name, "python");
     EXPECT_EQ(one->spec.project, "p1");
-    if (one.get() == &shop) continue;
+    if (one.get() == &fetcher) continue;
     EXPECT_TRUE(one->spec.net.is_none());
     for (const auto& [path, content] : one->files) {
       EXPECT_THAT(content, Not(HasSubstr("hush"))) << path;
       EXPECT_THAT(content, Not(HasSubstr("certificates"))) << path;
     }
   }
-  EXPECT_EQ(bench.files.at("/home/user/in/wheels/good-1-py3-none-any.whl"), "a wheel");
+  EXPECT_EQ(installer.files.at("/home/user/in/wheels/good-1-py3-none-any.whl"), "a wheel");
   EXPECT_EQ(room.spec.layer, kId);
   EXPECT_TRUE(room.spec.make_layer);
   EXPECT_TRUE(room.scripts.empty());  // nothing runs where a layer is made
-  EXPECT_TRUE(bench.spec.layer.empty());
+  EXPECT_TRUE(installer.spec.layer.empty());
 }
 
-TEST_F(BuildPipelineTest, NothingGetsIntoALayerButWhatBelongsThere) {
+TEST_F(BuildPipelineTest, OnlyExpectedPathsGoIntoALayer) {
   ASSERT_TRUE(build().has_value());
   for (const auto& [path, content] : host.rooms[2]->files) {
     EXPECT_TRUE(path.starts_with("/layer/opt/glovebox-packages/") ||
@@ -186,7 +187,7 @@ TEST_F(BuildPipelineTest, NothingGetsIntoALayerButWhatBelongsThere) {
   }
 }
 
-TEST_F(BuildPipelineTest, NpmGoesTheSameWay) {
+TEST_F(BuildPipelineTest, BuildsNpmPackages) {
   const Result<LayerRecord> record = build(PackageManager::kNpm);
   ASSERT_TRUE(record.has_value()) << record.error().message();
   EXPECT_EQ(host.rooms[0]->spec.net.allow, options.indexes.npm_rules);
@@ -241,11 +242,11 @@ TEST_F(BuildPipelineTest, AWheelOfAnotherPackageIsRefused) {
   const Result<Fetched> fetched = fetch();
   ASSERT_FALSE(fetched.has_value());
   EXPECT_EQ(fetched.error().code(), Errc::kInvalidArgument);
-  EXPECT_THAT(fetched.error().message(), HasSubstr("did not give a wheel of evil"));
+  EXPECT_THAT(fetched.error().message(), HasSubstr("did not produce a wheel of evil"));
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, SourcesWithoutEndAreAnError) {
+TEST_F(BuildPipelineTest, LimitsTheNumberOfSourcePackages) {
   int asked = 0;
   host.on_script = [&](FakeRoom& room, const std::string& script, sessions::FakeProcess& process) {
     if (script == "pip_fetch.py") {
@@ -272,7 +273,7 @@ TEST_F(BuildPipelineTest, SourcesWithoutEndAreAnError) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, ASourceThatWasBuiltInVainIsNotBuiltForEver) {
+TEST_F(BuildPipelineTest, DoesNotBuildTheSameSourceTwice) {
   host.on_script = [](FakeRoom& room, const std::string& script, sessions::FakeProcess& process) {
     if (script == "pip_fetch.py") {
       room.put("/home/user/out/result.json", source("odd", 'b'));
@@ -284,12 +285,12 @@ TEST_F(BuildPipelineTest, ASourceThatWasBuiltInVainIsNotBuiltForEver) {
     }
     process.exit(0);
   };
-  EXPECT_THAT(fetch().error().message(), HasSubstr("was built, and the package client does not"));
+  EXPECT_THAT(fetch().error().message(), HasSubstr("was built, but the package client does not"));
   EXPECT_EQ(host.rooms.size(), 2u);
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, AFailureHasTheInstallersWordsAndNoSecrets) {
+TEST_F(BuildPipelineTest, AFailureHasTheInstallersMessageWithoutSecrets) {
   host.on_script = [](FakeRoom& room, const std::string&, sessions::FakeProcess& process) {
     process.print(
         "Looking in https://bob:hush%21hush@pypi.example/simple\n\x1b]0;title\x07 \xff\n");
@@ -320,7 +321,7 @@ TEST_F(BuildPipelineTest, AScriptThatDiesIsAnErrorWithItsLastLines) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, EndsInTime) {
+TEST_F(BuildPipelineTest, EndsAtItsDeadline) {
   options.timeout = milliseconds(60);
   host.on_script = [](FakeRoom&, const std::string&, sessions::FakeProcess&) {};  // hangs
   const Result<Fetched> fetched = fetch();
@@ -328,7 +329,7 @@ TEST_F(BuildPipelineTest, EndsInTime) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, TheTimeIsThatOfTheWholeBuild) {
+TEST_F(BuildPipelineTest, TheDeadlineCoversTheWholeBuild) {
   options.timeout = milliseconds(200);
   Result<Fetched> fetched = fetch();
   ASSERT_TRUE(fetched.has_value());
@@ -342,7 +343,7 @@ TEST_F(BuildPipelineTest, TheTimeIsThatOfTheWholeBuild) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, EndsWhenNobodyWaitsForIt) {
+TEST_F(BuildPipelineTest, EndsWhenCancelled) {
   host.on_script = [this](FakeRoom&, const std::string&, sessions::FakeProcess&) {
     asio::post(io, [this] { cancel->cancel(); });
   };
@@ -350,7 +351,7 @@ TEST_F(BuildPipelineTest, EndsWhenNobodyWaitsForIt) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, EndsWhileItWaitsForASandboxOrForBytes) {
+TEST_F(BuildPipelineTest, EndsWhileWaitingForASandboxOrBytes) {
   options.timeout = milliseconds(60);
   host.holds_creates = true;
   EXPECT_EQ(fetch().error().code(), Errc::kTimeout);
@@ -360,7 +361,7 @@ TEST_F(BuildPipelineTest, EndsWhileItWaitsForASandboxOrForBytes) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, WhatWasFetchedGoesWithWhoeverHasIt) {
+TEST_F(BuildPipelineTest, TheFetchingSandboxEndsWithItsResult) {
   {
     const Result<Fetched> fetched = fetch();
     ASSERT_TRUE(fetched.has_value());
@@ -369,7 +370,7 @@ TEST_F(BuildPipelineTest, WhatWasFetchedGoesWithWhoeverHasIt) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, ATreeThatIsTooLargeBecomesNoLayer) {
+TEST_F(BuildPipelineTest, RefusesATooLargeTree) {
   host.on_script = [](FakeRoom& room, const std::string& script, sessions::FakeProcess& process) {
     work(room, script);
     if (script == "pip_install.py") {
@@ -380,13 +381,13 @@ TEST_F(BuildPipelineTest, ATreeThatIsTooLargeBecomesNoLayer) {
   const Result<LayerRecord> record = build();
   ASSERT_FALSE(record.has_value());
   EXPECT_EQ(record.error().code(), Errc::kInvalidArgument);
-  EXPECT_THAT(record.error().message(), HasSubstr("more than 1 MB"));
+  EXPECT_THAT(record.error().message(), HasSubstr("exceed 1 MB"));
   EXPECT_TRUE(host.layers.empty());
   EXPECT_EQ(host.dropped, std::vector<std::string>{kId});
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, WhatIsNotKeptIsDroppedUnlessItIsSomebodyElses) {
+TEST_F(BuildPipelineTest, DropsALayerThatWasNotKeptUnlessAnotherBuildMadeIt) {
   host.refuses_keeping = Error(Errc::kResourceExhausted, "the disk is full", ENOSPC);
   const Result<LayerRecord> full = build();
   EXPECT_EQ(full.error().code(), Errc::kResourceExhausted);
@@ -413,14 +414,14 @@ TEST_F(BuildPipelineTest, ALayerIsReadInASandboxOfItsOwn) {
   expect_nothing_left();
 }
 
-TEST_F(BuildPipelineTest, WithoutAnIndexThereIsNoBuild) {
+TEST_F(BuildPipelineTest, RefusesToBuildWithoutAnIndex) {
   options.indexes.pip_rules.clear();
   const Result<Fetched> fetched = fetch();
   EXPECT_EQ(fetched.error().code(), Errc::kPolicy);
   EXPECT_TRUE(host.rooms.empty());
 }
 
-TEST_F(BuildPipelineTest, GoesOnWithNobodyToHearIt) {
+TEST_F(BuildPipelineTest, WorksWithoutAProgressCallback) {
   const Result<Fetched> fetched = await(pipeline().fetch(request(), {}, nullptr));
   EXPECT_TRUE(fetched.has_value());
 }

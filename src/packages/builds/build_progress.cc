@@ -24,8 +24,8 @@ const char* phase_name(BuildPhase phase) {
   return "unknown";
 }
 
-tl::unexpected<Error> nobody_waits() {
-  return fail(Errc::kUnavailable, "nobody waits for it any more");
+tl::unexpected<Error> build_cancelled() {
+  return fail(Errc::kUnavailable, "the request was cancelled");
 }
 
 }  // namespace glovebox::packages

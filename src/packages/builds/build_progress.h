@@ -1,4 +1,4 @@
-// What is said of a set of packages while it is made, and of the layers that were made.
+// The progress of package builds, and the view of finished layers.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace glovebox::packages {
 
 enum class BuildPhase : std::uint8_t {
-  kQueued = 1,  // others are built first
+  kQueued = 1,  // other builds go first
   kResolving,   // the package client asks its index and downloads
   kBuilding,    // a source package is built, without a network
   kInstalling,  // what was downloaded is put into a tree
   kSealing,     // the tree becomes a layer
-  kChecking,    // a layer that was there is compared with its digest
+  kChecking,    // the digest of an existing layer is verified
   kWarming,     // its interpreter starts and imports
   kReady,
 };
@@ -25,32 +25,32 @@ const char* phase_name(BuildPhase phase);  // "queued", "resolving", ...
 
 struct BuildProgress {
   BuildPhase phase = BuildPhase::kQueued;
-  std::string text;  // a line of the installer's, or empty: the phase has begun
+  std::string text;  // a line of the installer; empty: the phase has begun
 };
 using OnBuildProgress = std::function<void(const BuildProgress&)>;
 
-// A build or a warming that all have left who asked for it.
-tl::unexpected<Error> nobody_waits();
+// The error of a build or warm-up that was cancelled.
+tl::unexpected<Error> build_cancelled();
 
 // One artefact that a set resolved to.
 struct Artefact {
   std::string name;
   std::string version;
   std::string file;    // its name on the index
-  std::string sha256;  // hexadecimal; of npm's packages their integrity, "sha512-..."
+  std::string sha256;  // hexadecimal; npm: the integrity, "sha512-..."
   bool operator==(const Artefact&) const = default;
 };
 
-// A layer as people see it. From its record and the note in it.
+// A layer for display, from its record and manifest.
 struct LayerView {
   LayerRecord record;
   std::string manager;  // "pip" or "npm"
   std::string interpreter;
-  std::string index;               // its address without a user or password
-  std::vector<std::string> asked;  // the sets of packages that came to it, as they were asked for
+  std::string index;               // its URL without credentials
+  std::vector<std::string> asked;  // the requests that resolved to it
   std::vector<Artefact> packages;
-  std::vector<std::string> projects;  // who asked
-  std::int64_t checked_ms = 0;        // when its digest was last compared
+  std::vector<std::string> projects;  // that requested it
+  std::int64_t checked_ms = 0;        // when its digest was last verified
 };
 
 }  // namespace glovebox::packages

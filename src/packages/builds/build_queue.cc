@@ -19,7 +19,7 @@
 namespace glovebox::packages {
 namespace {
 
-constexpr std::size_t kLastWords = 40;  // for those who come late
+constexpr std::size_t kReplayedProgress = 40;  // for late waiters
 constexpr std::size_t kMostProjectsInQueue = 64;
 
 tl::unexpected<Error> stopping() { return fail(Errc::kUnavailable, "the server is stopping"); }
@@ -30,27 +30,27 @@ struct BuildQueue::Build {
   Build(asio::io_context& io, std::string key_, std::string project_, Work work_)
       : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), notifier(io) {}
 
-  void say(const BuildProgress& word) {
-    last.push_back(word);
-    if (last.size() > kLastWords) last.pop_front();
-    // One of them may leave while it is told, or another come.
+  void report(const BuildProgress& progress) {
+    last.push_back(progress);
+    if (last.size() > kReplayedProgress) last.pop_front();
+    // A callback may add or remove listeners.
     std::vector<OnBuildProgress> all;
     for (const auto& one : listeners) {
       if (one) all.push_back(one);
     }
-    for (const OnBuildProgress& one : all) one(word);
+    for (const OnBuildProgress& one : all) one(progress);
   }
 
-  void note_project(const std::string& one) {
+  void record_project(const std::string& one) {
     if (projects.size() >= kMostProjectsInQueue) return;
     if (std::find(projects.begin(), projects.end(), one) == projects.end()) projects.push_back(one);
   }
 
   const std::string key;
-  const std::string project;  // in whose turn it is
+  const std::string project;  // whose queue it is in
   Work work;
   node::Notifier notifier;
-  std::list<OnBuildProgress> listeners;  // one for each who waits, perhaps empty
+  std::list<OnBuildProgress> listeners;  // one per waiter, perhaps empty
   std::vector<std::string> projects;
   std::deque<BuildProgress> last;
   std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
@@ -58,27 +58,27 @@ struct BuildQueue::Build {
   std::optional<Result<std::string>> done;
 };
 
-// Shared with every coroutine, so that one which is destroyed after the queue finds it.
+// Shared with every coroutine, because some are destroyed after the queue.
 struct BuildQueue::State : std::enable_shared_from_this<State> {
   State(asio::io_context& context, QueueOptions wanted) : io(context), options(std::move(wanted)) {}
 
-  // One that is being given up cannot be joined: it is over in a moment.
+  // A cancelled build cannot be joined.
   std::shared_ptr<Build> under_way(const std::string& key) const {
     const auto at = all.find(key);
     return at == all.end() || at->second->cancel->cancelled() ? nullptr : at->second;
   }
 
   Result<> check_room(const std::string& project) const {
-    if (has_place(project)) return {};
+    if (has_slot(project)) return {};
     if (line.size() < options.max_waiting && line.size_of(project) < options.max_waiting_of_one) {
       return {};
     }
     return fail(Errc::kResourceExhausted,
-                "too many " + options.what + " wait already; try again later");
+                "too many " + options.what + " are waiting; try again later");
   }
 
-  // One place is always for somebody else: a build may be made to last until its time is over.
-  bool has_place(const std::string& project) const {
+  // One slot is always left for other projects: a hostile build can last until its deadline.
+  bool has_slot(const std::string& project) const {
     const auto own = running_of.find(project);
     return running < options.at_once &&
            (own == running_of.end() || own->second + 1 < std::max(options.at_once, 2u));
@@ -86,11 +86,11 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
 
   void serve() {
     line.serve([this](const std::shared_ptr<Build>& build) {
-      if (stopped || !has_place(build->project)) return false;
+      if (stopped || !has_slot(build->project)) return false;
       ++running;
       ++running_of[build->project];
       build->running = true;
-      // Not in here, where the line is being served.
+      // Not inside serve(), which is iterating over the queue.
       asio::post(io, [self = shared_from_this(), build] {
         asio::co_spawn(self->io, run(self, build), asio::detached);
       });
@@ -99,8 +99,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     if (!line.empty()) make_room();
   }
 
-  // One that nobody waits for makes way for one that somebody does. One at a time: it frees a
-  // place.
+  // Cancels one build without waiters in favour of queued ones. One is enough: it frees a slot.
   void make_room() {
     for (const auto& [key, build] : all) {
       if (build->running && build->listeners.empty() && build->cancel->cancelled()) return;
@@ -112,9 +111,9 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     }
   }
 
-  // Somebody does not wait any more.
+  // Called when a waiter has left.
   void left(const std::shared_ptr<Build>& build) {
-    // Stopped: whatever a build would tell to end may be gone already.
+    // After stop(), the objects that a build uses may be gone already.
     if (stopped || !build->listeners.empty() || build->done) return;
     if (build->running) {
       if (!line.empty()) make_room();
@@ -122,7 +121,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     }
     line.remove(build->project, build);
     forget(*build);
-    build->done = nobody_waits();
+    build->done = build_cancelled();
   }
 
   void forget(const Build& build) {
@@ -131,18 +130,20 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
   }
 
   static asio::awaitable<void> run(std::shared_ptr<State> self, std::shared_ptr<Build> build) {
-    Result<std::string> done = fail(Errc::kInternal, "the build was cut off");
-    const OnBuildProgress say = [build](const BuildProgress& word) { build->say(word); };
+    Result<std::string> done = fail(Errc::kInternal, "the build was interrupted");
+    const OnBuildProgress report = [build](const BuildProgress& progress) {
+      build->report(progress);
+    };
     try {
-      done = co_await build->work(say, build->cancel);
+      done = co_await build->work(report, build->cancel);
     } catch (const std::exception& error) {
-      log::warn("a build threw", {{"error", error.what()}});
-      done = fail(Errc::kInternal, "the build failed here, not in its sandbox");
+      log::warn("exception in a build", {{"error", error.what()}});
+      done = fail(Errc::kInternal, "internal error in the build; see the log");
     }
     if (!done && self->stopped) done = stopping();
     build->work = nullptr;
     build->running = false;
-    // Whoever asks from now on looks at what it made first.
+    // Later requests use its result instead of joining it.
     self->forget(*build);
     build->done = std::move(done);
     build->notifier.notify_all();
@@ -165,45 +166,46 @@ BuildQueue::BuildQueue(asio::io_context& io, QueueOptions options)
 BuildQueue::~BuildQueue() { state_->stopped = true; }
 
 Task<std::string> BuildQueue::build(std::string key, std::string project, Work work,
-                                    OnBuildProgress say, std::shared_ptr<node::CancelFlag> cancel) {
+                                    OnBuildProgress report,
+                                    std::shared_ptr<node::CancelFlag> cancel) {
   const std::shared_ptr<State> state = state_;
   if (state->stopped) co_return stopping();
-  if (cancel->cancelled()) co_return nobody_waits();
+  if (cancel->cancelled()) co_return build_cancelled();
   std::shared_ptr<Build> build = state->under_way(key);
   const bool is_new = build == nullptr;
   if (is_new) {
     CO_TRY_OK(state->check_room(project));
     build = std::make_shared<Build>(state->io, key, project, std::move(work));
     state->all.insert_or_assign(key, build);
-  } else if (say) {
+  } else if (report) {
     const std::deque<BuildProgress> last = build->last;
-    for (const BuildProgress& word : last) say(word);
+    for (const BuildProgress& progress : last) report(progress);
   }
-  build->note_project(project);
-  // Also when the coroutine is destroyed instead of resumed.
-  struct Place {
+  build->record_project(project);
+  // Its destructor also runs if the coroutine is destroyed instead of resumed.
+  struct Waiter {
     std::shared_ptr<State> state;
     std::shared_ptr<Build> build;
     std::list<OnBuildProgress>::iterator at;
     std::shared_ptr<node::CancelFlag> cancel;
-    ~Place() {
+    ~Waiter() {
       cancel->on_cancel({});
       build->listeners.erase(at);
       state->left(build);
     }
   };
-  const auto at = build->listeners.insert(build->listeners.end(), std::move(say));
-  const Place place{state, build, at, cancel};
+  const auto at = build->listeners.insert(build->listeners.end(), std::move(report));
+  const Waiter waiter{state, build, at, cancel};
   if (is_new) {
     state->line.push(project, build);
     state->serve();
-    if (!build->running) build->say({BuildPhase::kQueued, ""});
+    if (!build->running) build->report({BuildPhase::kQueued, ""});
   }
   cancel->on_cancel([build] { build->notifier.notify_all(); });
   while (!build->done && !cancel->cancelled()) {
     co_await build->notifier.wait(std::chrono::steady_clock::time_point::max());
   }
-  if (!build->done) co_return nobody_waits();
+  if (!build->done) co_return build_cancelled();
   co_return *build->done;
 }
 

@@ -1,10 +1,10 @@
-// Who is built next. One key is built once, however many ask for it: all of them wait for it and
-// hear what it says, and one who comes late hears the last of it. So many at once, of which one
-// project has all but one at most; the others wait, in turns between projects, and only so many of
-// them.
+// The queue of builds. Concurrent requests for one key share one build: all wait for it and get its
+// progress, and a late one gets the most recent lines first. The number of running builds is
+// limited, and one project never has all slots. Other builds wait in a bounded queue that is fair
+// between projects.
 //
-// One that nobody waits for any more: in the queue it is taken out; under way it goes on, because
-// whoever left will ask again and finds it done, unless somebody else's waits for its place.
+// A build without waiters is removed if it is still queued. If it is running, it continues, because
+// the client will probably ask again; it is cancelled if another build needs its slot.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,29 +24,29 @@ struct QueueOptions {
   std::uint32_t at_once = 2;
   std::uint32_t max_waiting = 64;
   std::uint32_t max_waiting_of_one = 16;  // project
-  // Of what those who wait are told when there is no room: "builds of packages".
+  // What the queue holds, for the error when it is full.
   std::string what = "builds of packages";
 };
 
 class BuildQueue {
  public:
-  // What it came to: a layer's id.
+  // Returns the id of a layer.
   using Work = std::function<Task<std::string>(OnBuildProgress, std::shared_ptr<node::CancelFlag>)>;
 
   BuildQueue(asio::io_context& io, QueueOptions options);
   ~BuildQueue();
 
-  // The work is called at most once, on a coroutine of its own, which may outlive all who wait;
-  // what it needs lives as long as the io_context runs. kResourceExhausted: too many wait;
-  // kUnavailable: cancelled, or the server stops.
-  Task<std::string> build(std::string key, std::string project, Work work, OnBuildProgress say,
+  // Calls the work at most once, on a coroutine of its own that may outlive all waiters; what it
+  // needs must live as long as the io_context runs. kResourceExhausted: too many builds wait;
+  // kUnavailable: cancelled, or the server is stopping.
+  Task<std::string> build(std::string key, std::string project, Work work, OnBuildProgress report,
                           std::shared_ptr<node::CancelFlag> cancel);
 
-  // Whose they are: of those who wait for it now or did before, in their order.
+  // The projects of all its waiters, current and former, in order.
   std::vector<std::string> projects_of(const std::string& key) const;
   std::uint32_t building() const;
   std::uint32_t waiting() const;
-  // Cancels all and takes no more.
+  // Cancels all builds and accepts no more.
   void stop();
 
  private:

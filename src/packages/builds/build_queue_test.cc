@@ -7,17 +7,17 @@ namespace {
 
 class BuildQueueTest : public ::testing::Test {
  protected:
-  // Says its key, waits until it is let go, and comes to its key.
+  // Reports its key, waits until it is released, and returns its key.
   BuildQueue::Work work(const std::string& key) {
-    return [this, key](OnBuildProgress say, std::shared_ptr<node::CancelFlag> cancel) {
-      return play(notifier, key, std::move(say), std::move(cancel));
+    return [this, key](OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel) {
+      return play(notifier, key, std::move(report), std::move(cancel));
     };
   }
-  // The notifier is its own: it may be destroyed with the io_context, after everything else.
-  Task<std::string> play(std::shared_ptr<node::Notifier> own, std::string key, OnBuildProgress say,
-                         std::shared_ptr<node::CancelFlag> cancel) {
+  // Owns the notifier: it may be destroyed with the io_context, after everything else.
+  Task<std::string> play(std::shared_ptr<node::Notifier> own, std::string key,
+                         OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel) {
     begun.push_back(key);
-    say({BuildPhase::kResolving, "line of " + key});
+    report({BuildPhase::kResolving, "line of " + key});
     cancel->on_cancel([own] { own->notify_all(); });
     while (!done.contains(key) && !cancel->cancelled()) {
       co_await own->wait(std::chrono::steady_clock::time_point::max());
@@ -28,7 +28,7 @@ class BuildQueueTest : public ::testing::Test {
       co_return fail(Errc::kUnavailable, "cancelled");
     }
     if (throws) throw std::runtime_error("bug");
-    say({BuildPhase::kReady, "end of " + key});
+    report({BuildPhase::kReady, "end of " + key});
     co_return key;
   }
   void finish(const std::string& key) {
@@ -43,10 +43,10 @@ class BuildQueueTest : public ::testing::Test {
   };
   Caller call(BuildQueue& queue, const std::string& key, const std::string& project = "p") {
     Caller caller;
-    const OnBuildProgress say = [heard = caller.heard](const BuildProgress& word) {
-      heard->push_back(word.text.empty() ? phase_name(word.phase) : word.text);
+    const OnBuildProgress report = [heard = caller.heard](const BuildProgress& progress) {
+      heard->push_back(progress.text.empty() ? phase_name(progress.phase) : progress.text);
     };
-    caller.result = start_task(io, queue.build(key, project, work(key), say, caller.cancel));
+    caller.result = start_task(io, queue.build(key, project, work(key), report, caller.cancel));
     settle();
     return caller;
   }
@@ -63,7 +63,7 @@ class BuildQueueTest : public ::testing::Test {
   bool throws = false;
 };
 
-TEST_F(BuildQueueTest, OneKeyIsBuiltOnceAndEverybodyHearsIt) {
+TEST_F(BuildQueueTest, BuildsOneKeyOnceAndReportsToAllWaiters) {
   BuildQueue queue(io, {});
   const Caller first = call(queue, "a");
   const Caller late = call(queue, "a", "q");
@@ -81,7 +81,7 @@ TEST_F(BuildQueueTest, OneKeyIsBuiltOnceAndEverybodyHearsIt) {
   EXPECT_EQ(queue.building(), 0u);
 }
 
-TEST_F(BuildQueueTest, OnlySoManyAtOnceAndTurnsBetweenProjects) {
+TEST_F(BuildQueueTest, LimitsBuildsAndIsFairBetweenProjects) {
   QueueOptions options;
   options.at_once = 1;
   BuildQueue queue(io, options);
@@ -100,7 +100,7 @@ TEST_F(BuildQueueTest, OnlySoManyAtOnceAndTurnsBetweenProjects) {
   EXPECT_TRUE(third.result->has_value());
 }
 
-TEST_F(BuildQueueTest, OnePlaceIsAlwaysForAnotherProject) {
+TEST_F(BuildQueueTest, KeepsOneSlotForOtherProjects) {
   QueueOptions options;
   options.at_once = 2;
   BuildQueue queue(io, options);
@@ -140,11 +140,11 @@ TEST_F(BuildQueueTest, RefusesWhenTooManyWait) {
   const Caller full = call(queue, "6", "r");
   ASSERT_TRUE(full.result->has_value());
   EXPECT_EQ((**full.result).error().code(), Errc::kResourceExhausted);
-  // One that is there can still be joined.
+  // A queued build can still be joined.
   EXPECT_FALSE(call(queue, "2", "r").result->has_value());
 }
 
-TEST_F(BuildQueueTest, GoesOnWhenOneOfTheWaitersLeaves) {
+TEST_F(BuildQueueTest, ContinuesWhenOneWaiterLeaves) {
   BuildQueue queue(io, {});
   const Caller leaver = call(queue, "a");
   const Caller stayer = call(queue, "a");
@@ -160,7 +160,7 @@ TEST_F(BuildQueueTest, GoesOnWhenOneOfTheWaitersLeaves) {
   EXPECT_EQ(leaver.heard->size(), 1u) << "nothing is said after it returned";
 }
 
-TEST_F(BuildQueueTest, OneThatNobodyWaitsForGoesOnUnlessItsPlaceIsWanted) {
+TEST_F(BuildQueueTest, ContinuesWithoutWaitersUnlessItsSlotIsNeeded) {
   QueueOptions options;
   options.at_once = 1;
   BuildQueue queue(io, options);
@@ -170,7 +170,7 @@ TEST_F(BuildQueueTest, OneThatNobodyWaitsForGoesOnUnlessItsPlaceIsWanted) {
   EXPECT_TRUE(cancelled.empty());
   EXPECT_EQ(queue.building(), 1u);
   const Caller again = call(queue, "a");
-  EXPECT_EQ(begun.size(), 1u) << "whoever comes back finds it under way";
+  EXPECT_EQ(begun.size(), 1u) << "the next request joins the running build";
   again.cancel->cancel();
   settle();
   const Caller other = call(queue, "b");
@@ -179,7 +179,7 @@ TEST_F(BuildQueueTest, OneThatNobodyWaitsForGoesOnUnlessItsPlaceIsWanted) {
   EXPECT_EQ(begun.back(), "b");
 }
 
-TEST_F(BuildQueueTest, OneInTheLineLeavesItWithTheLastWhoWaits) {
+TEST_F(BuildQueueTest, RemovesAQueuedBuildWithItsLastWaiter) {
   QueueOptions options;
   options.at_once = 1;
   BuildQueue queue(io, options);
@@ -193,7 +193,7 @@ TEST_F(BuildQueueTest, OneInTheLineLeavesItWithTheLastWhoWaits) {
   EXPECT_EQ(begun, std::vector<std::string>{"a"});
 }
 
-TEST_F(BuildQueueTest, AFailureIsEverybodysAndTheNextOneIsANewBuild) {
+TEST_F(BuildQueueTest, AllWaitersGetAFailureAndTheNextRequestStartsANewBuild) {
   BuildQueue queue(io, {});
   throws = true;
   const Caller first = call(queue, "a");

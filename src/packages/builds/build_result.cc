@@ -39,21 +39,23 @@ bool is_hash(std::string_view text) {
   return false;
 }
 
-Result<std::string> word(wire::ObjectReader& from, std::string_view name, std::size_t most) {
+Result<std::string> required_text(wire::ObjectReader& from, std::string_view name,
+                                  std::size_t most) {
   TRY(std::optional<std::string> text, from.text(name, most));
   if (!text || text->empty()) return from.bad(name, "is missing");
-  if (printable_line(*text, most, {}) != *text) return from.bad(name, "has a character that is none");
+  if (printable_line(*text, most, {}) != *text)
+    return from.bad(name, "has an unprintable character");
   return std::move(*text);
 }
 
 Result<Artefact> artefact(const json::value& value, std::string path) {
   TRY(wire::ObjectReader from, wire::ObjectReader::open(value, std::move(path)));
   Artefact one;
-  TRY(one.name, word(from, "name", kMaxArtefactWord));
-  TRY(one.version, word(from, "version", kMaxArtefactWord));
-  TRY(one.file, word(from, "file", kMaxArtefactWord));
-  TRY(one.sha256, word(from, "sha256", kMaxHash));
-  if (!is_hash(one.sha256)) return from.bad("sha256", "is no hash");
+  TRY(one.name, required_text(from, "name", kMaxArtefactWord));
+  TRY(one.version, required_text(from, "version", kMaxArtefactWord));
+  TRY(one.file, required_text(from, "file", kMaxArtefactWord));
+  TRY(one.sha256, required_text(from, "sha256", kMaxHash));
+  if (!is_hash(one.sha256)) return from.bad("sha256", "is not a valid hash");
   return one;
 }
 
@@ -61,9 +63,9 @@ Result<std::vector<Artefact>> artefacts(const json::value& value) {
   if (!value.is_array()) return fail(Errc::kInvalidArgument, "artefacts: must be a list");
   const json::array& list = value.get_array();
   if (list.size() > kMaxArtefacts) {
-    return fail(Errc::kInvalidArgument, "a set may come to " + std::to_string(kMaxArtefacts) +
-                                            " packages, and this one comes to " +
-                                            std::to_string(list.size()));
+    return fail(Errc::kInvalidArgument,
+                "a set may resolve to at most " + std::to_string(kMaxArtefacts) +
+                    " packages; this one has " + std::to_string(list.size()));
   }
   std::vector<Artefact> all;
   all.reserve(list.size());
@@ -79,13 +81,13 @@ Result<std::vector<Artefact>> artefacts(const json::value& value) {
 }
 
 Result<BuildResult> parse(std::string_view text) {
-  if (text.size() > kMaxResultBytes) return fail(Errc::kInvalidArgument, "it is too long");
-  // An artefact is five values: itself and its words.
+  if (text.size() > kMaxResultBytes) return fail(Errc::kInvalidArgument, "it is too large");
+  // An artefact is five values: the object and its fields.
   const wire::JsonBounds bounds{.depth = 6, .values = 6 * kMaxArtefacts + 100};
   TRY(const json::value value, wire::parse_strict_json(text, bounds));
   TRY(wire::ObjectReader from, wire::ObjectReader::open(value, ""));
   BuildResult result;
-  TRY(const std::string state, word(from, "state", kMaxInterpreter));
+  TRY(const std::string state, required_text(from, "state", kMaxInterpreter));
   TRY(std::optional<std::string> error, from.text("error", kMaxResultBytes));
   if (error) result.error = error->substr(0, kMaxInstallerWords);
   if (state == "failed") return result;
@@ -103,13 +105,14 @@ Result<BuildResult> parse(std::string_view text) {
   }
   TRY(std::optional<std::string> interpreter, from.text("interpreter", kMaxInterpreter));
   result.interpreter = interpreter.value_or("");
-  if (!is_among(result.interpreter, ".-_")) return from.bad("interpreter", "is no interpreter");
+  if (!is_among(result.interpreter, ".-_"))
+    return from.bad("interpreter", "is not a valid interpreter name");
   TRY(std::optional<std::string> file, from.text("file", kMaxArtefactWord));
   result.file = file.value_or("");
   return result;
 }
 
-// As PEP 503 has it: case and runs of "-", "_" and "." make no difference.
+// As in PEP 503: case and runs of "-", "_" and "." make no difference.
 std::string normalised(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -126,7 +129,7 @@ std::string normalised(std::string_view name) {
 
 Result<BuildResult> parse_build_result(std::string_view json) {
   auto result = parse(json);
-  if (!result) return fail(std::move(result.error()).context("the result of a build's step"));
+  if (!result) return fail(std::move(result.error()).context("result of a build step"));
   return result;
 }
 

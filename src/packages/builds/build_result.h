@@ -1,5 +1,5 @@
-// What one of our scripts left in a build's sandbox as out/result.json. Whatever ran beside it may
-// have written it instead: strict, bounded, and every word of it is checked before it is used.
+// Parses out/result.json, which our script leaves in a build sandbox. Package code may have written
+// it instead, so parsing is strict and bounded, and every field is checked.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct BuildResult {
   std::vector<Artefact> artefacts;  // sorted
   std::string interpreter;
   std::optional<Artefact> source;
-  std::string file;   // of a build: the wheel's name, without a directory
-  std::string error;  // the installer's words; not yet fit to be shown
+  std::string file;   // after a build: the name of the wheel without directory
+  std::string error;  // the installer's message; not yet printable
 };
 
-// kInvalidArgument: it cannot be so.
+// kInvalidArgument: invalid result.
 Result<BuildResult> parse_build_result(std::string_view json);
 
-// Whether a wheel of this name is one of the distribution `name`, however either is spelled.
+// Whether `file` is the name of a wheel of distribution `name`, after normalisation (PEP 503).
 bool is_wheel_of(std::string_view file, std::string_view name);
 
 }  // namespace glovebox::packages

@@ -1,4 +1,4 @@
-// result.json is whatever was left in a sandbox: read strictly, or refused.
+// result.json comes from a sandbox: it is parsed strictly or refused.
 #include "packages/builds/build_result.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ std::string ready(const std::string& list) {
   return R"({"state":"ready","interpreter":"cpython-3.11","artefacts":[)" + list + "]}";
 }
 
-TEST(BuildResultTest, OneThatIsReadyHasItsArtefactsInOrder) {
+TEST(BuildResultTest, SortsTheArtefactsOfAReadyResult) {
   const auto result = parse_build_result(ready(artefact("b") + "," + artefact("a")));
   ASSERT_TRUE(result.has_value()) << result.error().message();
   EXPECT_EQ(result->state, State::kReady);
@@ -30,7 +30,7 @@ TEST(BuildResultTest, OneThatIsReadyHasItsArtefactsInOrder) {
   EXPECT_EQ(result->artefacts[1].sha256, kSha);
 }
 
-TEST(BuildResultTest, OneThatFailedHasItsWordsAndNotTooMany) {
+TEST(BuildResultTest, LimitsTheMessageOfAFailure) {
   const auto result =
       parse_build_result(R"({"state":"failed","error":")" + std::string(100'000, 'x') + R"("})");
   ASSERT_TRUE(result.has_value());
@@ -38,14 +38,14 @@ TEST(BuildResultTest, OneThatFailedHasItsWordsAndNotTooMany) {
   EXPECT_EQ(result->error.size(), kMaxInstallerWords);
 }
 
-TEST(BuildResultTest, OneThatWantsASourceNamesIt) {
+TEST(BuildResultTest, ReadsTheSourceToBuild) {
   const auto result = parse_build_result(R"({"state":"source","source":)" + artefact("old") + "}");
   ASSERT_TRUE(result.has_value()) << result.error().message();
   EXPECT_EQ(result->state, State::kSource);
   EXPECT_EQ(result->source->name, "old");
 }
 
-TEST(BuildResultTest, NpmsHashesAreTaken) {
+TEST(BuildResultTest, AcceptsNpmHashes) {
   EXPECT_TRUE(parse_build_result(ready(artefact("@a/b", "sha512-abc/+="))).has_value());
   EXPECT_TRUE(parse_build_result(ready(artefact("a/node_modules/b", "sha1-abc="))).has_value());
 }
@@ -82,19 +82,19 @@ INSTANTIATE_TEST_SUITE_P(
         ready(artefact("a", "sha512-<script>")), ready(artefact("a", "md5-abc")), deep(),
         many_artefacts(), R"({"state":"failed","error":")" + std::string(3u << 20, 'x') + R"("})"));
 
-TEST(BuildResultTest, TooManyArtefactsAreSaidSo) {
+TEST(BuildResultTest, RefusesTooManyArtefacts) {
   std::string list = artefact("a");
   for (std::size_t i = 0; i < kMaxArtefacts; ++i) list += "," + artefact("a");
   EXPECT_THAT(parse_build_result(ready(list)).error().message(), HasSubstr("2000 packages"));
 }
 
-TEST(WheelName, IsOfThePackageHoweverItIsSpelled) {
+TEST(WheelName, MatchesAfterNormalisation) {
   EXPECT_TRUE(is_wheel_of("Old_Thing-1.0-py3-none-any.whl", "old.thing"));
   EXPECT_TRUE(is_wheel_of("old_thing-1.0-1-cp311-cp311-linux_x86_64.whl", "Old-Thing"));
   EXPECT_TRUE(is_wheel_of("x-1.0+local.1-py3-none-any.whl", "x"));
 }
 
-TEST(WheelName, OfAnotherOrNoneIsNot) {
+TEST(WheelName, RejectsOtherPackagesAndInvalidNames) {
   EXPECT_FALSE(is_wheel_of("requests-1-py3-none-any.whl", "evil"));
   EXPECT_FALSE(is_wheel_of("../evil-1-py3-none-any.whl", "evil"));
   EXPECT_FALSE(is_wheel_of("evil/evil-1-py3-none-any.whl", "evil"));

@@ -19,13 +19,13 @@ constexpr const char* kPython = "/usr/bin/python3";
 constexpr const char* kScripts = "/opt/glovebox/packages/";
 constexpr std::size_t kReadChunk = 64 * 1024;
 
-// Whoever prints without end is not to have the server's one thread for it: so much is taken in a
-// second, and then it waits.
+// Limits the output read per second, so that a script that prints endlessly does not occupy the
+// server's only thread.
 class Pace {
  public:
   static constexpr std::size_t kMost = 2u << 20;
 
-  // Until when to wait before more is taken; nothing: no need.
+  // When to read again; nullopt: at once.
   std::optional<Clock::time_point> after(std::size_t bytes) {
     const Clock::time_point now = Clock::now();
     if (now - since_ >= std::chrono::seconds(1)) {
@@ -46,25 +46,25 @@ asio::awaitable<void> destroy(node::SessionService& service, SandboxId id) {
   const std::string name = id.str();
   const Result<> destroyed = co_await service.destroy_session(std::move(id));
   const Errc code = destroyed ? Errc::kNotFound : destroyed.error().code();
-  // Unavailable: the server stops or the launcher is gone, and the sandbox with it.
+  // kUnavailable: the server is stopping or the launcher is gone, and the sandbox with it.
   if (code != Errc::kNotFound && code != Errc::kUnavailable) {
-    log::warn("a build's sandbox is not ended",
+    log::warn("cannot destroy a build sandbox",
               {{"sandbox", name}, {"error", destroyed.error().message()}});
   }
 }
 
 }  // namespace
 
-Task<std::shared_ptr<BuildSandbox>> BuildSandbox::make(Place place, node::SessionSpec spec,
+Task<std::shared_ptr<BuildSandbox>> BuildSandbox::make(Host host, node::SessionSpec spec,
                                                        BuildDeadline& watch) {
   CO_TRY_OK(watch.verdict());
-  spec.is_build = true;  // hidden from everybody's lists
+  spec.is_build = true;  // hidden from all lists
   const auto flag = std::make_shared<node::CancelFlag>();
   const BuildDeadline::Cut cut(watch, [flag] { flag->cancel(); });
   Result<std::shared_ptr<node::Session>> made =
-      co_await place.service.create_session(std::move(spec), flag);
+      co_await host.service.create_session(std::move(spec), flag);
   if (!made) co_return fail(watch.reason(std::move(made.error())));
-  auto sandbox = std::make_shared<BuildSandbox>(std::move(place), std::move(*made));
+  auto sandbox = std::make_shared<BuildSandbox>(std::move(host), std::move(*made));
   CO_TRY_OK(watch.verdict());
   co_return sandbox;
 }
@@ -79,7 +79,7 @@ Task<> BuildSandbox::write_file(std::string path, std::string content) {
   const bool taken = co_await transfer->write(content);
   if (taken) transfer->commit();
   CO_TRY_OK(co_await transfer->done());
-  if (!taken) co_return fail(Errc::kUnavailable, "a build's sandbox did not take a file");
+  if (!taken) co_return fail(Errc::kUnavailable, "cannot write a file into the build sandbox");
   co_return Result<>();
 }
 
@@ -104,13 +104,13 @@ Task<std::string> BuildSandbox::read_file(std::string path, std::uint64_t most) 
 
 Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildOutput& lines) {
   node::ProcessSpec spec;
-  // -I: nothing of what lies around in there is imported. -u: lines come as they are printed.
+  // -I: ignore modules in the sandbox's own directories. -u: unbuffered output.
   spec.exec.argv = {kPython, "-I", "-u", kScripts + name};
   spec.exec.env = base_environment();
   CO_TRY(node::Session::Started started,
          co_await session_->start(std::move(spec), node::Session::Attach::kYes));
   Pace pace;
-  asio::steady_timer timer(place_.io);
+  asio::steady_timer timer(host_.io);
   while (true) {
     const Attachment::Event event = co_await started.attachment->next();
     if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
@@ -118,7 +118,7 @@ Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildOutput& l
       co_return exited->end;
     }
     if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
-      co_return fail(Errc::kUnavailable, "a build's sandbox ended: " + gone->why);
+      co_return fail(Errc::kUnavailable, "the build sandbox ended: " + gone->why);
     }
     const auto* chunk = std::get_if<Attachment::Chunk>(&event);
     if (chunk == nullptr) continue;
@@ -135,14 +135,14 @@ Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildOutput& l
 Task<> BuildSandbox::end() {
   if (is_ended_) co_return Result<>();
   is_ended_ = true;
-  Result<> destroyed = co_await place_.service.destroy_session(session_->id());
+  Result<> destroyed = co_await host_.service.destroy_session(session_->id());
   const bool is_gone = destroyed || destroyed.error().code() == Errc::kNotFound;
   co_return is_gone ? Result<>() : std::move(destroyed);
 }
 
 void BuildSandbox::abandon() {
-  if (std::exchange(is_ended_, true) || place_.life.expired()) return;
-  asio::co_spawn(place_.io, destroy(place_.service, session_->id()), asio::detached);
+  if (std::exchange(is_ended_, true) || host_.life.expired()) return;
+  asio::co_spawn(host_.io, destroy(host_.service, session_->id()), asio::detached);
 }
 
 }  // namespace glovebox::packages

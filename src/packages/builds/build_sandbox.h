@@ -1,5 +1,5 @@
-// One sandbox of a build: files in, a script of ours with its output line by line, files out, and
-// gone. It is gone with this object at the latest, however whoever has it ends.
+// One sandbox of a build: writes input files, runs one of our scripts with line-by-line output,
+// reads results. The sandbox ends with this object at the latest.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,38 +16,38 @@ namespace glovebox::packages {
 
 class BuildSandbox {
  public:
-  // Borrowed, and there as long as `life` is.
-  struct Place {
+  // Borrowed; valid until `life` expires.
+  struct Host {
     asio::io_context& io;
     node::SessionService& service;
     std::weak_ptr<void> life;
   };
 
   // Errors as SessionService::create_session's, or the watch's verdict.
-  static Task<std::shared_ptr<BuildSandbox>> make(Place place, node::SessionSpec spec,
+  static Task<std::shared_ptr<BuildSandbox>> make(Host host, node::SessionSpec spec,
                                                   BuildDeadline& watch);
-  BuildSandbox(Place place, std::shared_ptr<node::Session> session)
-      : place_(std::move(place)), session_(std::move(session)) {}
+  BuildSandbox(Host host, std::shared_ptr<node::Session> session)
+      : host_(std::move(host)), session_(std::move(session)) {}
   ~BuildSandbox() { abandon(); }
   BuildSandbox(const BuildSandbox&) = delete;
   BuildSandbox& operator=(const BuildSandbox&) = delete;
 
   const std::shared_ptr<node::Session>& session() const { return session_; }
 
-  // As its user, readable by nobody else.
+  // Written as the sandbox user with mode 0600.
   Task<> write_file(std::string path, std::string content);
-  // At most `most` bytes; kResourceExhausted: it has more.
+  // kResourceExhausted: the file has more than `most` bytes.
   Task<std::string> read_file(std::string path, std::uint64_t most);
-  // A script of ours (/opt/glovebox/packages), by its name. Returns when it has ended.
+  // Runs a script of /opt/glovebox/packages and returns when it has ended.
   Task<wire::ProcessEnd> run_script(std::string name, BuildOutput& lines);
 
-  // Returns when it is gone.
+  // Destroys the sandbox and waits for that.
   Task<> end();
-  // Sees to it that it will be. What is under way in it fails.
+  // Destroys it in the background. Pending operations fail.
   void abandon();
 
  private:
-  Place place_;
+  Host host_;
   std::shared_ptr<node::Session> session_;
   bool is_ended_ = false;
 };

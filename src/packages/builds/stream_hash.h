@@ -1,4 +1,4 @@
-// SHA-256 of bytes that come one piece after the other.
+// Incremental SHA-256.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class StreamHash {
  public:
   StreamHash();
   void add(std::string_view bytes);
-  std::string hex();  // once, after the last
+  std::string hex();  // call once, after the last add()
 
  private:
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;

@@ -6,12 +6,12 @@
 namespace glovebox::packages {
 namespace {
 
-// So much at a time keeps the server's one thread for a fraction of a millisecond.
+// One chunk occupies the server's only thread for a fraction of a millisecond.
 constexpr std::size_t kTreeChunk = 128 * 1024;
 
 using TransferPtr = std::shared_ptr<node::FileTransfer>;
 
-// Closes transfers in which nothing moves.
+// Closes transfers in which no bytes move.
 class Watchdog {
  public:
   Watchdog(asio::io_context& io, std::chrono::milliseconds patience)
@@ -39,7 +39,8 @@ class Watchdog {
     });
   }
   Result<> verdict() const {
-    if (state_->is_late) return fail(Errc::kTimeout, "a sandbox of the build does not go on");
+    if (state_->is_late)
+      return fail(Errc::kTimeout, "the transfer between build sandboxes stalled");
     return {};
   }
 
@@ -56,7 +57,7 @@ class Watchdog {
 
 tl::unexpected<Error> too_large(std::uint64_t most) {
   return fail(Error(Errc::kResourceExhausted,
-                    "there is more than " + std::to_string(most >> 20) + " MB of it", EFBIG));
+                    "the data exceeds " + std::to_string(most >> 20) + " MB", EFBIG));
 }
 
 Task<TransferPtr> open_end(const TransferEnd& end) {
@@ -64,7 +65,7 @@ Task<TransferPtr> open_end(const TransferEnd& end) {
   co_return TransferPtr(std::move(transfer));
 }
 
-// `in` and `hash`: each may be null. False: the taker has had enough, and says why.
+// `in` and `hash` may be null. False: the receiver stopped; its done() has the error.
 Task<bool> pump(node::FileTransfer& out, node::FileTransfer* in, StreamHash* hash,
                 Watchdog& watchdog, std::uint64_t most, std::uint64_t& moved) {
   std::string buffer(kTreeChunk, '\0');
@@ -85,7 +86,8 @@ Task<bool> pump(node::FileTransfer& out, node::FileTransfer* in, StreamHash* has
 
 }  // namespace
 
-Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to, TransferLimits bounds) {
+Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
+                                 TransferLimits bounds) {
   CO_TRY(const TransferPtr out, co_await open_end(from));
   CO_TRY(const TransferPtr in, co_await open_end(to));
   Watchdog watchdog(io, bounds.patience);
@@ -96,13 +98,13 @@ Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, Transfe
   if (!pumped) co_return fail(std::move(pumped.error()));
   if (!*pumped) {
     CO_TRY_OK(co_await in->done());
-    co_return fail(Errc::kUnavailable, "a sandbox of the build did not take all of it");
+    co_return fail(Errc::kUnavailable, "the build sandbox did not accept all data");
   }
-  // How the giver has ended comes first: half an archive is not to be kept.
-  Result<wire::FileDone> given = co_await out->done();
+  // Check the sender first: half an archive must not be committed.
+  Result<wire::FileDone> sent = co_await out->done();
   CO_TRY_OK(watchdog.verdict());
-  if (!given) co_return fail(std::move(given.error()));
-  moved.out = std::move(*given);
+  if (!sent) co_return fail(std::move(sent.error()));
+  moved.out = std::move(*sent);
   watchdog.feed();
   in->commit();
   Result<wire::FileDone> taken = co_await in->done();
@@ -122,10 +124,10 @@ Task<Hashed> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits b
       co_await pump(*out, nullptr, &hash, watchdog, bounds.most, hashed.moved.bytes);
   CO_TRY_OK(watchdog.verdict());
   if (!pumped) co_return fail(std::move(pumped.error()));
-  Result<wire::FileDone> given = co_await out->done();
+  Result<wire::FileDone> sent = co_await out->done();
   CO_TRY_OK(watchdog.verdict());
-  if (!given) co_return fail(std::move(given.error()));
-  hashed.moved.out = std::move(*given);
+  if (!sent) co_return fail(std::move(sent.error()));
+  hashed.moved.out = std::move(*sent);
   hashed.sha256 = hash.hex();
   co_return hashed;
 }

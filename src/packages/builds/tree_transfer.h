@@ -1,6 +1,6 @@
-// Bytes from one sandbox to another, or to nobody: a tree as an archive, or one file. Counted,
-// bounded, as fast as the slower of the two, and given up when nothing moves. What the bytes are is
-// never looked at; they are packed and unpacked by the agents in there.
+// Copies a tree (as an archive) or a file from one sandbox to another, or only hashes it. Counted,
+// bounded, with back-pressure, and aborted when no bytes move. The server never parses the bytes:
+// the agents in the sandboxes pack and unpack them.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -30,10 +30,11 @@ struct Transferred {
   wire::FileDone out, in{};  // what the two helpers counted
 };
 
-// kResourceExhausted with EFBIG: there is more than `most`; kTimeout: nothing moves; else what the
-// sandboxes say. After an error some of it may have arrived.
-Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to, TransferLimits bounds);
-// To nobody: only its hash is wanted.
+// kResourceExhausted with EFBIG: more than `most` bytes; kTimeout: no bytes move; else errors of
+// the sandboxes. After an error some of it may have arrived.
+Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
+                                 TransferLimits bounds);
+// Reads without a destination, for the hash.
 struct Hashed {
   std::string sha256;
   Transferred moved;

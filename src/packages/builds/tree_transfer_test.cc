@@ -1,4 +1,4 @@
-// Bytes between sandboxes: all of them, no more than allowed, and not for ever.
+// Transfers between sandboxes: complete, limited in size, and ended when they stall.
 #include "packages/builds/tree_transfer.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class TreeMoveTest : public testing::Test {
+class TreeTransferTest : public testing::Test {
  protected:
   template <class T>
   Result<T> await(Task<T> task) {
@@ -45,14 +45,14 @@ class TreeMoveTest : public testing::Test {
   FakeBuildHost host{io};
 };
 
-TEST_F(TreeMoveTest, ATreeArrivesWhole) {
+TEST_F(TreeTransferTest, ATreeArrivesWhole) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", std::string(700'000, 'x'));
   from.put("/a/b/two", "2");
   from.put("/elsewhere", "no");
   const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
-                                      end(to, wire::FileOp::kTarIn, "/z"), {.most = 1u << 20}));
+                                          end(to, wire::FileOp::kTarIn, "/z"), {.most = 1u << 20}));
   ASSERT_TRUE(moved.has_value()) << moved.error().message();
   EXPECT_EQ(moved->in.entries, 2u);
   EXPECT_EQ(moved->bytes, fake_archive(from, "/a").size());
@@ -61,39 +61,39 @@ TEST_F(TreeMoveTest, ATreeArrivesWhole) {
   EXPECT_EQ(to.files.size(), 2u);
 }
 
-TEST_F(TreeMoveTest, MoreThanIsAllowedIsAnErrorAndNothingIsKept) {
+TEST_F(TreeTransferTest, RefusesTooMuchDataAndKeepsNothing) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", std::string(300'000, 'x'));
   const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
-                                      end(to, wire::FileOp::kTarIn, "/z"), {.most = 200'000}));
+                                          end(to, wire::FileOp::kTarIn, "/z"), {.most = 200'000}));
   ASSERT_FALSE(moved.has_value());
   EXPECT_EQ(moved.error().sys_errno(), EFBIG);
   EXPECT_TRUE(to.files.empty());
 }
 
-TEST_F(TreeMoveTest, WhatDoesNotMoveIsGivenUp) {
+TEST_F(TreeTransferTest, AbortsAStalledTransfer) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", "x");
   host.is_stuck = true;
   const TransferLimits bounds{.most = 100, .patience = milliseconds(30)};
   const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
-                                      end(to, wire::FileOp::kTarIn, "/z"), bounds));
+                                          end(to, wire::FileOp::kTarIn, "/z"), bounds));
   ASSERT_FALSE(moved.has_value());
   EXPECT_EQ(moved.error().code(), Errc::kTimeout);
-  EXPECT_EQ(moved.error().message(), "a sandbox of the build does not go on");
+  EXPECT_EQ(moved.error().message(), "the transfer between build sandboxes stalled");
 }
 
-TEST_F(TreeMoveTest, WhatIsNotThereIsNotMoved) {
+TEST_F(TreeTransferTest, FailsForAMissingTree) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
-                                      end(to, wire::FileOp::kTarIn, "/z"), {.most = 100}));
+                                          end(to, wire::FileOp::kTarIn, "/z"), {.most = 100}));
   EXPECT_EQ(moved.error().code(), Errc::kNotFound);
 }
 
-TEST_F(TreeMoveTest, TheHashIsThatOfTheArchive) {
+TEST_F(TreeTransferTest, HashesTheArchive) {
   FakeRoom& from = room();
   from.put("/layer/x", std::string(400'000, 'y'));
   const auto hashed =

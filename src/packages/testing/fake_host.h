@@ -1,5 +1,5 @@
-// For tests of the book: the administrator's templates, a launcher that takes definitions, and
-// sessions that are only names.
+// Fakes for tests: the administrator's templates, a launcher that accepts definitions, and sessions
+// that are only names.
 #pragma once
 
 #include <map>
@@ -83,7 +83,7 @@ class DefinedTemplates final : public node::TemplateService {
     return at == later_refusals.end() ? std::nullopt : std::optional<Error>(at->second);
   }
 
-  RuntimeState state = RuntimeState::kReady;  // of those that are defined from now on
+  RuntimeState state = RuntimeState::kReady;  // of templates defined from now on
   std::string error;
   std::vector<Error> refusals;        // of the next definitions
   std::set<std::string> layers_gone;  // that definitions cannot name
@@ -94,7 +94,7 @@ class DefinedTemplates final : public node::TemplateService {
   std::vector<std::string> forgotten;
 };
 
-// Of a session only its template is asked for.
+// Only the template of a session is used.
 class NamedSession final : public node::Session {
  public:
   NamedSession(SandboxId id, std::string name) : id_(std::move(id)), name_(std::move(name)) {}

@@ -12,10 +12,11 @@ bool is_for(const LayerView& layer, const std::string& project) {
 
 }  // namespace
 
-Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest request, OnBuildProgress say,
-                                        std::shared_ptr<node::CancelFlag> cancel) {
+Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest request,
+                                                   OnBuildProgress report,
+                                                   std::shared_ptr<node::CancelFlag> cancel) {
   wishes.push_back(request);
-  if (play) co_return co_await play(std::move(request), std::move(say), cancel);
+  if (play) co_return co_await play(std::move(request), std::move(report), cancel);
   PreparedPackages made;
   made.template_id = request.definition.id.empty() ? made_template : request.definition.id;
   made.layer_id = made_layer;
@@ -64,9 +65,10 @@ Task<CheckReport> FakePackageService::check(std::string) { co_return checked; }
 
 FakePackageService::Play fails_after(std::vector<BuildProgress> words, Error error) {
   return [words = std::move(words), error = std::move(error)](
-             PackageSetRequest, OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<PreparedPackages> {
-    for (const BuildProgress& word : words) {
-      if (say) say(word);
+             PackageSetRequest, OnBuildProgress report,
+             std::shared_ptr<node::CancelFlag>) -> Task<PreparedPackages> {
+    for (const BuildProgress& progress : words) {
+      if (report) report(progress);
     }
     co_return fail(error);
   };

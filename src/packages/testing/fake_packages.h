@@ -1,4 +1,4 @@
-// For tests of the book: a launcher's layers, and builds that do what the test says.
+// Fakes for tests: the layers of a launcher, and builds that the test controls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,16 +64,16 @@ class FakeLayers final : public node::LayerService {
   int noted = 0;
 };
 
-// Comes to what the test says, when the test says so.
+// Returns what the test sets, when the test allows it.
 class ScriptedPipeline final : public BuildPipeline {
  public:
   ScriptedPipeline(asio::io_context& io, FakeLayers& layers) : layers_(layers), notifier_(io) {}
 
-  Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
+  Task<Fetched> fetch(BuildRequest request, OnBuildProgress report,
                       std::shared_ptr<node::CancelFlag> cancel) override {
     fetches.push_back(request);
-    say({BuildPhase::kResolving, ""});
-    for (const std::string& line : lines) say({BuildPhase::kResolving, line});
+    report({BuildPhase::kResolving, ""});
+    for (const std::string& line : lines) report({BuildPhase::kResolving, line});
     cancel->on_cancel([this] { notifier_.notify_all(); });
     while (held && !cancel->cancelled()) {
       co_await notifier_.wait(std::chrono::steady_clock::time_point::max());
@@ -94,9 +94,9 @@ class ScriptedPipeline final : public BuildPipeline {
     co_return fetched;
   }
 
-  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note, OnBuildProgress say,
-                               std::shared_ptr<node::CancelFlag>) override {
-    say({BuildPhase::kInstalling, ""});
+  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
+                               OnBuildProgress report, std::shared_ptr<node::CancelFlag>) override {
+    report({BuildPhase::kInstalling, ""});
     LayerRecord record;
     record.id = id;
     record.bytes = bytes;
@@ -123,11 +123,11 @@ class ScriptedPipeline final : public BuildPipeline {
   }
 
   std::vector<Artefact> artefacts = {{"alpha", "1.0", "alpha-1.0-py3-none-any.whl", "11"}};
-  std::vector<std::string> lines;  // that the installer prints
+  std::vector<std::string> lines;  // printed by the installer
   std::deque<Error> failures;      // of the next fetches
   std::uint64_t bytes = 1000;
   std::int64_t now_ms = 0;
-  std::string digest = std::string(64, 'a');  // as layers are found
+  std::string digest = std::string(64, 'a');  // that digest_of() returns
   bool held = false;                          // fetches wait for let_go()
   int cancelled = 0;
   std::vector<BuildRequest> fetches;
@@ -139,7 +139,7 @@ class ScriptedPipeline final : public BuildPipeline {
   node::Notifier notifier_;
 };
 
-// Runs one to its end.
+// Runs a task to its end.
 template <class T>
 Result<T> run_task(asio::io_context& io, Task<T> task) {
   std::optional<Result<T>> done;
@@ -154,13 +154,13 @@ Result<T> run_task(asio::io_context& io, Task<T> task) {
     if (io.stopped()) io.restart();
   }
   if (!done) {
-    ADD_FAILURE() << "it does not end";
-    return fail(Errc::kTimeout, "it does not end");
+    ADD_FAILURE() << "the task did not end";
+    return fail(Errc::kTimeout, "the task did not end");
   }
   return std::move(*done);
 }
 
-// One that is under way while the test does something else.
+// Starts a task that runs while the test continues.
 template <class T>
 std::shared_ptr<std::optional<Result<T>>> start_task(asio::io_context& io, Task<T> task) {
   auto done = std::make_shared<std::optional<Result<T>>>();

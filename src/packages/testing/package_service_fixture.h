@@ -1,5 +1,5 @@
-// For tests of the book of packages: one on a host, a launcher and builds that do what the test
-// says, at the time that the test says.
+// Fixture for tests of PackageLayerService, with a fake host, launcher and clock, and builds that
+// the test controls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "packages/package_layer_service.h"
 #include "packages/testing/fake_host.h"
 #include "packages/testing/fake_packages.h"
-#include "packages/package_layer_service.h"
 
 namespace glovebox::packages {
 
@@ -34,37 +34,39 @@ class PackageLayerServiceTest : public ::testing::Test {
     listener = events.subscribe("", std::nullopt);
   }
 
-  PackageLayerService& book() {
+  PackageLayerService& service() {
     if (!made) {
-      const PackageServiceDependencies place{io, host, sessions, templates, layers, pipeline, events};
-      made = std::make_unique<PackageLayerService>(place, options);
+      const PackageServiceDependencies services{io,     host,     sessions, templates,
+                                                layers, pipeline, events};
+      made = std::make_unique<PackageLayerService>(services, options);
     }
     return *made;
   }
   // Another server of the same host.
   void restart() { made.reset(); }
 
-  static PackageSetRequest wish(std::vector<std::string> packages, std::string project = "p",
-                      std::string from = "python") {
-    PackageSetRequest wish;
-    wish.project = std::move(project);
-    wish.definition.from = std::move(from);
-    wish.dependencies.packages = std::move(packages);
-    return wish;
+  static PackageSetRequest request_for(std::vector<std::string> packages, std::string project = "p",
+                                       std::string from = "python") {
+    PackageSetRequest request;
+    request.project = std::move(project);
+    request.definition.from = std::move(from);
+    request.dependencies.packages = std::move(packages);
+    return request;
   }
   Result<PreparedPackages> prepare(PackageSetRequest wanted) {
-    const OnBuildProgress say = [this](const BuildProgress& word) {
-      heard.push_back(word.text.empty() ? phase_name(word.phase) : word.text);
+    const OnBuildProgress report = [this](const BuildProgress& progress) {
+      heard.push_back(progress.text.empty() ? phase_name(progress.phase) : progress.text);
     };
-    return run_task(io, book().prepare(std::move(wanted), say, cancel));
+    return run_task(io, service().prepare(std::move(wanted), report, cancel));
   }
-  std::vector<std::string> events_told() {
+  std::vector<std::string> published_events() {
     std::vector<std::string> types;
-    for (const events::Event& event : listener->take()) types.push_back(event.project + " " + event.type);
+    for (const events::Event& event : listener->take())
+      types.push_back(event.project + " " + event.type);
     return types;
   }
-  std::size_t told(const std::string& what) {
-    const auto all = events_told();
+  std::size_t published(const std::string& what) {
+    const auto all = published_events();
     return static_cast<std::size_t>(std::count(all.begin(), all.end(), what));
   }
 

@@ -20,12 +20,12 @@ json::object said(std::string_view code, std::string_view name, std::string_view
 
 }  // namespace
 
-// What we did and what became of the interpreter come before what the code says of itself.
+// A timeout or the end of the interpreter takes precedence over an exception that the code reports.
 json::value cell_error(const CellReport& report, json::object exception) {
   if (report.outcome.timed_out) {
     return said("timed_out", "TimeoutError",
                 report.restarted ? "the time limit was reached, and the code did not stop when it "
-                                   "was interrupted: the context is new and empty"
+                                   "was interrupted: the context was restarted and is empty"
                                  : "the time limit was reached, and the code was interrupted");
   }
   if (!report.died.empty()) {

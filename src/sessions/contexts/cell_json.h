@@ -1,5 +1,5 @@
-// The answer of POST …/code: the shape of a run's, and what there is to say of the context.
-// Everything in it that a guest wrote is treated as hostile: checked, bounded, made UTF-8.
+// The answer of POST …/code: the fields of a run's answer, and those of the context.
+// Everything that a guest wrote is treated as hostile: checked, bounded, converted to UTF-8.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -18,13 +18,13 @@ struct CellAnswer {
 // Without stdout and stderr, which wire::run_answer_json() puts in front.
 std::string cell_exit_json(const CellAnswer& about, const CellReport& report);
 
-// {code, name, message, traceback, line}, or null: it went well. `exception` is what the code said
-// of itself (wire::SortedResults).
+// {code, name, message, traceback, line}, or null if the cell succeeded. `exception` is the one
+// that the code reported (wire::SortedResults).
 boost::json::value cell_error(const CellReport& report, boost::json::object exception);
 
-// What a cell came to as plain JSON rather than as a set of MIME types: for dialects.
+// The result of a cell as plain JSON instead of a set of MIME types, for dialects.
 struct CellValue {
-  boost::json::value result;  // of the last expression; its text where JSON cannot say it
+  boost::json::value result;  // of the last expression; as text if JSON cannot express it
   boost::json::value error;   // as above
 };
 CellValue cell_value(const CellReport& report);

@@ -1,4 +1,4 @@
-// One cell in a context: sent, read until its end, or until it must be made to end.
+// Runs one cell in a context: sends it, and reads its output until it ends or has to be stopped.
 #include <algorithm>
 #include <csignal>
 #include <deque>
@@ -7,6 +7,7 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/process_json.h"
+#include "sessions/processes/signal_names.h"
 #include "wire/guest/cell.h"
 
 namespace glovebox::sessions {
@@ -16,14 +17,14 @@ using node::Attachment;
 
 namespace {
 
-// From the interrupt to the kill.
+// The time from the interrupt to the kill.
 constexpr std::chrono::seconds kAnswerPatience{2};
-// Between the end of a cell and what it printed before, and between a kill and the end.
+// How long to wait for the remaining output after a cell's end, and for the end after a kill.
 constexpr std::chrono::seconds kStragglers{2};
 constexpr std::chrono::seconds kCellDeadWithin{10};
 constexpr std::chrono::seconds kLookRound{1};
 
-// Takes everything and keeps nothing.
+// Accepts and discards all output.
 class DroppingSink final : public node::RunSink {
  public:
   asio::awaitable<bool> on_output(bool, std::string_view) override { co_return true; }
@@ -35,7 +36,7 @@ struct TurnTaken {
   ~TurnTaken() { context->lock.unlock(); }
 };
 
-// Sends SIGINT when the caller goes, for as long as it lives.
+// Calls `call`, which interrupts the cell, if the request is cancelled while this object exists.
 struct InterruptOnCancel {
   InterruptOnCancel(std::shared_ptr<node::CancelFlag> flag, std::function<void()> call)
       : cancel(std::move(flag)) {
@@ -86,7 +87,7 @@ class CellReader {
   }
 
   const std::optional<wire::ProcessEnd>& exited() const { return exited_; }
-  // The code asked for the end of its interpreter, with this code.
+  // The exit code with which the code ended its interpreter.
   const std::optional<int>& wished() const { return wished_; }
   bool killed() const { return killed_; }
 
@@ -126,7 +127,7 @@ class CellReader {
     return context_.read.out >= out && context_.read.err >= err;
   }
 
-  // Results whose turn it is: what was printed before them has been passed on.
+  // Passes on results whose preceding output has been passed on.
   asio::awaitable<void> release(CellReport& report, bool all) {
     while (!held_.empty() &&
            (all || has_printed(held_.front().out_before, held_.front().err_before))) {
@@ -152,7 +153,7 @@ class CellReader {
 
   Clock::time_point next_step() const { return deadline_; }
 
-  // What the clock, or a caller that has gone, asks for.
+  // Acts on the deadline and on a cancelled request.
   void step(CellReport& report) {
     const auto now = Clock::now();
     if (end_ || exited_) {
@@ -173,7 +174,7 @@ class CellReader {
       }
       return;
     }
-    // Again and again: the first may have come before the runtime had begun with the cell.
+    // Repeated: the first signal may have arrived before the runtime started the cell.
     if ((cancel_.cancelled() || reader_gone_) && !report.outcome.timed_out &&
         now >= next_interrupt_) {
       interrupt();
@@ -221,7 +222,7 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
     report->outcome.wall =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun);
   }
-  // Deleted while it ran: nobody else buries it.
+  // The context was deleted while the cell ran: this cell has to clean up.
   if (context->removed) co_await bury(*context, true);
   co_return report;
 }
@@ -229,12 +230,12 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
 Task<> ContextTable::restart(std::shared_ptr<Context> context) {
   const auto self = shared_from_this();
   const wire::ProcessNumber old = context->process;
-  // Whoever has its turn sees the end, and starts another.
+  // The cell that holds the lock sees the end, and starts a new interpreter.
   if (context->lock.is_locked() && !context->starting && old != 0) {
     (void)session_->signal(old, SIGKILL, true);
   }
-  auto nobody = std::make_shared<node::CancelFlag>();
-  CO_TRY_OK(co_await context->lock.lock(nobody));
+  auto never = std::make_shared<node::CancelFlag>();
+  CO_TRY_OK(co_await context->lock.lock(never));
   const TurnTaken turn{context};
   if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
   if (context->process == old || !alive(*context)) {
@@ -242,8 +243,8 @@ Task<> ContextTable::restart(std::shared_ptr<Context> context) {
     CO_TRY_OK(co_await start(*context));
   }
   context->cells = 0;
-  sessions_.note(session_->id(), "context", "context " + context->id + " was started anew, empty",
-                 context->process);
+  sessions_.note(session_->id(), "context",
+                 "context " + context->id + " was restarted and is empty", context->process);
   co_return Result<>();
 }
 
@@ -257,7 +258,7 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     CO_TRY_OK(co_await start(*context));
     report.restarted = true;
     sessions_.note(session_->id(), "context",
-                   "context " + context->id + " had died and was started anew, empty",
+                   "context " + context->id + " had died; it was restarted and is empty",
                    context->process);
   }
   const auto deadline =
@@ -270,8 +271,8 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     if (context->process != 0) (void)send_interrupt(*context);
   });
 
-  // A cell of a server before us may still run, and what it says is nobody's: an empty cell is
-  // sent, and all before its end is dropped.
+  // A cell of an earlier server may still run, and no client waits for its output: send an empty
+  // cell, and drop everything before its end.
   const bool drain = std::exchange(context->adopted, false);
   for (int round = drain ? 0 : 1; round < 2; ++round) {
     const bool is_ours = round == 1;
@@ -292,18 +293,17 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     CellReader reader(*this, *context, is_ours ? sink : dropping, *cancel, cell.number,
                       is_ours ? request.output_limit : 0, deadline);
     CellReport& told = is_ours ? report : dropped;
-    if (!is_ours)
-      log::info("a context of an earlier server is drained", {{"context", context->id}});
+    if (!is_ours) log::info("draining a context of an earlier server", {{"context", context->id}});
     sink.set_may_have_run(is_ours);
     CO_TRY_OK(co_await reader.read(std::move(attachment), told));
     report.outcome.timed_out = told.outcome.timed_out;
     if (!reader.exited() && !reader.killed()) {
       if (is_ours || !told.outcome.timed_out) continue;
-      // The cell before was interrupted in our time; ours has none left.
+      // The earlier cell used up the time of this one.
       report.outcome.exit_code = kExitTimeout;
       break;
     }
-    // Its interpreter is no more.
+    // Its interpreter has ended.
     const wire::ProcessEnd end = reader.exited().value_or(wire::ProcessEnd{});
     report.restarted = true;
     report.outcome.exit_code = reader.wished() ? *reader.wished() : exit_code_of(end);
@@ -329,9 +329,9 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
   if (context->process == 0 && !context->removed) {
     auto started = co_await start(*context);
     if (!started) {
-      log::warn("a context does not start again", {{"context", context->id},
-                                                   {"sandbox", session_->id().str()},
-                                                   {"why", started.error().message()}});
+      log::warn("cannot restart a context", {{"context", context->id},
+                                             {"sandbox", session_->id().str()},
+                                             {"why", started.error().message()}});
     }
   }
   co_return report;

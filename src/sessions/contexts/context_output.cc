@@ -5,7 +5,7 @@
 namespace glovebox::sessions {
 namespace {
 
-// Cheap, and right for whatever our runtimes write: a result is not parsed here.
+// A cheap check that is correct for everything our runtimes write; results are not parsed here.
 bool may_be_word(std::string_view line) {
   constexpr std::string_view kBegin = "{\"type\":";
   if (!line.starts_with(kBegin)) return false;

@@ -14,6 +14,8 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/processes/signal_names.h"
+#include "sessions/processes/user_environment.h"
 #include "wire/guest/cell.h"
 #include "wire/guest/guest_result.h"
 #include "wire/guest/job.h"
@@ -67,13 +69,13 @@ std::string how_interpreter_ended(const wire::ProcessEnd& end) {
   return "ended with exit code " + std::to_string(end.code);
 }
 
-// Its own coroutine, so that a runtime that does not read keeps nobody from its deadline: when the
-// process is killed this ends, too.
+// A separate coroutine, so that a runtime that does not read cannot delay a deadline. It ends when
+// the process is killed.
 asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session,
                                   wire::ProcessNumber process, std::string bytes) {
   const auto written =
       co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
-  if (!written) log::debug("a context took no more", {{"why", written.error().message()}});
+  if (!written) log::debug("cannot write to a context", {{"why", written.error().message()}});
 }
 
 }  // namespace
@@ -93,12 +95,12 @@ ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomKillCoun
                            std::shared_ptr<node::Session> session)
     : io_(io), sessions_(sessions), ooms_(ooms), session_(std::move(session)) {
   std::random_device random;
-  // Below 2^52: it travels as a number of JSON.
+  // Below 2^52: it is sent as a JSON number.
   next_cell_ = ((static_cast<std::uint64_t>(random()) & 0xffffffffu) << 20) + 1;
   adopt();
 }
 
-// What a server before us has started. What the labels say came back from the sandbox.
+// Adopts contexts that an earlier server started. The labels come from the sandbox: not trusted.
 void ContextTable::adopt() {
   for (const node::ProcessInfo& process : session_->processes()) {
     if (process.kind == wire::ProcessKind::kProgram) continue;
@@ -106,7 +108,7 @@ void ContextTable::adopt() {
     const auto language = parse_language(label.language);
     if (!language || !is_context_id(label.context)) continue;
     const auto known = contexts_.find(label.context);
-    // Of two with one name the living one counts: the other was about to be replaced.
+    // If two have the same id, the living one is kept: the other was about to be replaced.
     if (known != contexts_.end() && (process.ended || known->second->process != 0)) continue;
     if (known == contexts_.end() && contexts_.size() >= kMaxContexts) continue;
     ContextSpec spec{.language = *language, .cwd = label.cwd, .env = {}};
@@ -153,8 +155,8 @@ Task<std::shared_ptr<Context>> ContextTable::default_of(Language language,
 }
 
 Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec spec) {
-  // A language's own context always has room: whoever fills the table with others keeps nobody from
-  // running code.
+  // A default context can be created even at the limit: a client with too many contexts can still
+  // run code.
   const bool is_default = parse_language(id).has_value();
   if (!is_default && contexts_.size() >= kMaxContexts) {
     co_return fail(
@@ -165,9 +167,9 @@ Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec sp
   context->created_ms = wall_clock_ms();
   context->order = next_order_++;
   contexts_.emplace(id, context);
-  // Whoever finds it meanwhile waits for its turn.
-  auto nobody = std::make_shared<node::CancelFlag>();
-  CO_TRY_OK(co_await context->lock.lock(nobody));
+  // Requests that find it meanwhile wait for the lock.
+  auto never = std::make_shared<node::CancelFlag>();
+  CO_TRY_OK(co_await context->lock.lock(never));
   auto started = co_await start(*context);
   if (!started) {
     context->removed = true;
@@ -213,10 +215,10 @@ Task<> ContextTable::start(Context& context) {
   auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
   if (!started) {
     Error error = std::move(started.error());
-    // No such program, directory or user in this sandbox: the caller chose.
+    // The caller named a program, directory or user that this sandbox does not have.
     const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
     Error told(theirs ? Errc::kInvalidArgument : error.code(),
-               "the " + std::string(words.name) + " context does not start: " + error.message());
+               "the " + std::string(words.name) + " context cannot start: " + error.message());
     co_return fail(std::move(told));
   }
   context.process = started->info.number;
@@ -244,7 +246,7 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
         context.read.results = end;
         for (const auto& line : lines.add(chunk->bytes)) {
           if (std::holds_alternative<wire::ContextReady>(line.word)) co_return Result<>();
-          // Why it cannot, in its own words.
+          // The runtime's own error message.
           if (const auto error = wire::parse_guest_result(line.result); error && error->is_error) {
             const boost::json::value* message = error->content.if_contains("message");
             if (message != nullptr && message->is_string()) said = message->get_string().c_str();
@@ -257,7 +259,8 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
         context.read.out = end;
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
+      std::string why =
+          "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
       if (!said.empty()) why += ": " + printable(said);
       co_return fail(Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
@@ -285,7 +288,7 @@ Task<> ContextTable::remove(std::shared_ptr<Context> context) {
   contexts_.erase(context->id);
   const wire::ProcessNumber process = context->process;
   if (context->lock.is_locked()) {
-    // Whoever has its turn sees the end and cleans up.
+    // The cell that holds the lock sees the end and cleans up.
     if (process != 0) (void)session_->signal(process, SIGKILL, true);
   } else {
     co_await bury(*context, true);
@@ -295,16 +298,16 @@ Task<> ContextTable::remove(std::shared_ptr<Context> context) {
 }
 
 Result<> ContextTable::interrupt(const Context& context) {
-  // An idle runtime has nothing to stop; of an adopted one it is not known.
+  // An idle runtime has nothing to stop. Whether an adopted one is idle is unknown.
   if (context.process == 0 || context.starting) return {};
   if (!context.lock.is_locked() && !context.adopted) return {};
   return send_interrupt(context);
 }
 
 Result<> ContextTable::send_interrupt(const Context& context) {
-  // As Ctrl-C does: a program that the code waits for must get it, too.
+  // Like Ctrl-C: a program that the code waits for must get the signal, too.
   const Result<> sent = session_->signal(context.process, SIGINT, true);
-  // A shell waits for a program that it started in that very moment and that has missed it.
+  // A program that the shell starts at this very moment may miss the signal: send it again.
   auto shared = find(context.id);
   if (sent && shared && shared->spec.language == Language::kBash && shared->lock.is_locked()) {
     asio::co_spawn(io_, interrupt_again(std::move(shared)), asio::detached);

@@ -1,10 +1,10 @@
 // The code contexts of the sessions: live interpreters that keep their variables between cells. A
-// context has a name of its own, which outlives its interpreter: one that dies is started anew,
-// empty, under the same name. The name is kept with the process in the sandbox, so a server that
-// was restarted finds its contexts again, with all their variables.
+// context has an id that outlives its interpreter: if the interpreter dies, a new, empty one is
+// started under the same id. The id is stored with the process in the sandbox, so a restarted
+// server finds its contexts again, with all their variables.
 //
-// A context runs one cell at a time; others wait in line. While no cell runs nobody reads what its
-// threads print: it stays in the sandbox, up to a bound, and comes with the next cell.
+// A context runs one cell at a time; other cells wait in a queue. While no cell runs, the output of
+// background threads stays in the sandbox, up to a limit, and is part of the next cell's output.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,14 @@
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "node/sessions/session_service.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {
 
 enum class Language : std::uint8_t { kPython = 1, kBash, kJavascript };
 std::string_view language_name(Language language);
-// Also by the usual other names: "py", "shell", "node".
+// Also accepts common aliases: "py", "shell", "node".
 std::optional<Language> parse_language(std::string_view word);
 
 struct ContextSpec {
@@ -47,14 +47,14 @@ struct Context {
   ContextSpec spec;
   node::AsyncFifoLock lock;
   std::int64_t created_ms = 0;
-  std::uint64_t order = 0;          // of those made within one millisecond
+  std::uint64_t order = 0;          // among contexts created in the same millisecond
   wire::ProcessNumber process = 0;  // zero: its interpreter has died
   bool warm = false;
-  bool adopted = false;  // from a server before us: a cell of its may still run
+  bool adopted = false;  // from an earlier server, whose cell may still run
   bool removed = false;
   bool starting = false;
   std::uint64_t cells = 0;
-  node::AttachFrom read{};  // up to here everything was given to somebody
+  node::AttachFrom read{};  // all output up to here was passed on
 };
 
 struct CellRequest {
@@ -62,19 +62,19 @@ struct CellRequest {
   std::optional<std::string> stdin_text;
   std::chrono::milliseconds timeout{0};  // zero: none
   std::uint64_t output_limit = 1024 * 1024;
-  std::vector<std::string> env{};  // for this cell alone
+  std::vector<std::string> env{};  // for this cell only
   bool rich = false;               // see wire::Cell
-  // When its turn has come; told which of its context's cells it is.
+  // Called when the cell is about to run, with the cell's number in its context.
   std::function<asio::awaitable<void>(std::uint64_t)> on_turn{};
 };
 
 struct CellReport {
-  Outcome outcome;                   // without its output: the sink had that
+  Outcome outcome;                   // without the output, which the sink has received
   std::vector<std::string> results;  // lines, unparsed
   std::string died;                  // how the interpreter ended, when it did
   bool restarted = false;            // the interpreter is a new one, and empty
   bool warm = false;
-  std::uint64_t cell = 0;  // the how-manieth of this context
+  std::uint64_t cell = 0;  // the cell's number in its context
   std::chrono::microseconds queued{0};
 };
 
@@ -91,15 +91,15 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   std::shared_ptr<Context> find(std::string_view id) const;
   // kInvalidArgument: the sandbox has no such interpreter or directory.
   Task<std::shared_ptr<Context>> create(ContextSpec spec);
-  // The language's own context, made on first use. Its id is the language's name.
+  // The language's default context, created on first use. Its id is the language's name.
   Task<std::shared_ptr<Context>> default_of(Language language, std::vector<std::string> env = {});
   Task<> remove(std::shared_ptr<Context> context);
-  // A new interpreter, empty, under the same name; a cell that runs ends with the old one.
+  // Starts a new, empty interpreter under the same id; a running cell ends with the old one.
   Task<> restart(std::shared_ptr<Context> context);
-  // The statement that runs now is stopped; what there is of variables stays.
+  // Stops the running statement; the variables stay.
   Result<> interrupt(const Context& context);
-  // Waits for its turn. A cell whose interpreter died or that ran too long is a report, no error.
-  // When `cancel` comes, the cell is interrupted and its end is awaited.
+  // Waits until earlier cells are done. A cell whose interpreter died or that ran too long is a
+  // report, not an error. On `cancel` this interrupts the cell and waits for its end.
   Task<CellReport> run(std::shared_ptr<Context> context, CellRequest request, node::RunSink& sink,
                        std::shared_ptr<node::CancelFlag> cancel);
   bool alive(const Context& context) const;
@@ -123,7 +123,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   OomKillCounter& ooms_;
   std::shared_ptr<node::Session> session_;
   std::map<std::string, std::shared_ptr<Context>, std::less<>> contexts_;
-  // Never the same in two servers: what a cell of an earlier one says is told apart.
+  // Unique across servers, so that output of an earlier server's cell is recognized.
   std::uint64_t next_cell_ = 1;
   std::uint64_t next_order_ = 1;
 };

@@ -142,7 +142,7 @@ TEST_F(ContextsTest, StartWithAJobAndThenTakeCells) {
   EXPECT_NE(process.cells[0].number, process.cells[1].number);
 }
 
-TEST_F(ContextsTest, WhoCannotStartIsRefusedAndNotKept) {
+TEST_F(ContextsTest, AContextThatCannotStartIsRefusedAndNotKept) {
   session->on_start = [](FakeProcess&) { return Result<>(fail(Errc::kNotFound, "no node here")); };
   ContextSpec spec;
   spec.language = Language::kJavascript;
@@ -164,10 +164,10 @@ TEST_F(ContextsTest, WhoCannotStartIsRefusedAndNotKept) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(ContextsTest, WaitsForWhatWasPrintedBeforeTheEnd) {
+TEST_F(ContextsTest, WaitsForOutputPrintedBeforeTheEnd) {
   const auto context = made();
   session->on_cell = [](FakeProcess& process, const wire::Cell& cell) {
-    // The results come first, as they may: they are another stream.
+    // The results may come first, because they are a separate stream.
     process.info.out.end += 5;
     process.info.err.end += 3;
     process.end_cell(cell.number);
@@ -181,7 +181,7 @@ TEST_F(ContextsTest, WaitsForWhatWasPrintedBeforeTheEnd) {
   EXPECT_EQ(ran->sink->err, "err");
 }
 
-TEST_F(ContextsTest, KeepsOnlySoMuchOutputAndSaysSo) {
+TEST_F(ContextsTest, LimitsOutputAndReportsTruncation) {
   const auto context = made();
   session->on_cell = [](FakeProcess& process, const wire::Cell& cell) {
     for (int i = 0; i < 10; ++i) process.print(std::string(1000, 'x'));
@@ -193,7 +193,7 @@ TEST_F(ContextsTest, KeepsOnlySoMuchOutputAndSaysSo) {
   EXPECT_EQ(ran->get().outcome.output_bytes, 10'000u);
 }
 
-TEST_F(ContextsTest, OneCellAtATimeInTheOrderTheyCameAndNotTooMany) {
+TEST_F(ContextsTest, RunsOneCellAtATimeInOrderAndLimitsTheQueue) {
   const auto context = made();
   std::vector<std::uint64_t> sent;
   session->on_cell = [&sent](FakeProcess&, const wire::Cell& cell) { sent.push_back(cell.number); };
@@ -204,7 +204,7 @@ TEST_F(ContextsTest, OneCellAtATimeInTheOrderTheyCameAndNotTooMany) {
   test.run_until([&] { return all.back()->report.has_value() && sent.size() == 1; });
   ASSERT_FALSE(*all.back()->report);
   EXPECT_EQ(all.back()->report->error().code(), Errc::kResourceExhausted);
-  // Who goes away leaves the line.
+  // A cancelled request leaves the queue.
   all[1]->cancel->cancel();
   test.run_until([&] { return all[1]->report.has_value(); });
   EXPECT_FALSE(*all[1]->report);
@@ -255,7 +255,7 @@ TEST_F(ContextsTest, AShellIsInterruptedAgainIfItsProgramHasMissedTheFirst) {
   EXPECT_THAT(process.signals, ElementsAre(SIGINT, SIGINT));
 }
 
-TEST_F(ContextsTest, WhoIgnoresTheInterruptIsKilledAndStartedAnew) {
+TEST_F(ContextsTest, AnInterpreterThatIgnoresTheInterruptIsRestarted) {
   const auto context = made();
   const auto first = context->process;
   session->on_cell = {};
@@ -278,7 +278,7 @@ TEST_F(ContextsTest, ADeathIsReportedAndTheNextCellFindsANewInterpreter) {
   EXPECT_TRUE(ran->get().restarted);
   EXPECT_FALSE(ran->get().outcome.oom_killed);
 
-  // The kernel's, for memory: the count has grown.
+  // Killed by the kernel for memory: the count has grown.
   session->on_cell = [this](FakeProcess& process, const wire::Cell&) {
     test.session_service.usage.oom_kills = 1;
     process.exit(0, SIGKILL);
@@ -286,11 +286,11 @@ TEST_F(ContextsTest, ADeathIsReportedAndTheNextCellFindsANewInterpreter) {
   const auto oom = run(context, "eat");
   EXPECT_TRUE(oom->get().outcome.oom_killed);
   EXPECT_THAT(oom->get().died, HasSubstr("memory"));
-  // Killed by somebody else: it has not.
+  // Killed otherwise: the count has not grown.
   session->on_cell = [](FakeProcess& process, const wire::Cell&) { process.exit(0, SIGKILL); };
   EXPECT_FALSE(run(context, "kill")->get().outcome.oom_killed);
 
-  // The code's own wish is no death.
+  // An exit that the code asks for is not an error.
   session->on_cell = [](FakeProcess& process, const wire::Cell&) {
     process.say(R"({"type":"exit","code":3})");
     process.exit(3);
@@ -301,7 +301,7 @@ TEST_F(ContextsTest, ADeathIsReportedAndTheNextCellFindsANewInterpreter) {
   EXPECT_TRUE(wish->get().restarted);
 }
 
-TEST_F(ContextsTest, WhoDiesBetweenCellsIsStartedAnewAndTheNextAnswerSaysSo) {
+TEST_F(ContextsTest, AnInterpreterThatDiesBetweenCellsIsRestartedAndReported) {
   const auto context = made();
   session->last().exit(0, SIGKILL);
   const auto ran = run(context, "x");
@@ -311,7 +311,7 @@ TEST_F(ContextsTest, WhoDiesBetweenCellsIsStartedAnewAndTheNextAnswerSaysSo) {
   EXPECT_FALSE(run(context, "y")->get().restarted);
 }
 
-TEST_F(ContextsTest, AClientThatGoesInterruptsItsCellAndTheContextStays) {
+TEST_F(ContextsTest, ADisconnectedClientInterruptsItsCellAndTheContextStays) {
   const auto context = made();
   FakeProcess& process = session->last();
   std::uint64_t number = 0;
@@ -327,7 +327,7 @@ TEST_F(ContextsTest, AClientThatGoesInterruptsItsCellAndTheContextStays) {
   EXPECT_FALSE(context->lock.is_locked());
 }
 
-TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {
+TEST_F(ContextsTest, ARestartedServerFindsContextsAndDropsTheOutputOfARunningCell) {
   const auto context = made();
   FakeProcess& process = session->last();
   process.print("of the cell before");
@@ -338,7 +338,7 @@ TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->process, context->process);
   EXPECT_EQ(found->spec.language, Language::kPython);
-  // A cell of the server before still runs, and ends only after the barrier was sent.
+  // A cell of the earlier server still runs, and ends only after the barrier was sent.
   std::vector<wire::Cell> cells;
   session->on_cell = [&cells](FakeProcess& one, const wire::Cell& cell) {
     cells.push_back(cell);
@@ -363,7 +363,7 @@ TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {
   EXPECT_EQ(cells.size(), 3u);
 }
 
-TEST_F(ContextsTest, LabelsThatAreNotOursAreNotBelieved) {
+TEST_F(ContextsTest, ForeignLabelsAreIgnored) {
   node::ProcessSpec spec;
   spec.kind = wire::ProcessKind::kContext;
   for (const char* label : {"", "{}", R"({"context":"../x","language":"python"})",
@@ -374,7 +374,7 @@ TEST_F(ContextsTest, LabelsThatAreNotOursAreNotBelieved) {
   EXPECT_TRUE(ContextTable(test.io, test.sessions, test.oom_kills, session).list().empty());
 }
 
-TEST_F(ContextsTest, ThereIsOneDefaultOfALanguageAndOnlySoManyInAll) {
+TEST_F(ContextsTest, HasOneDefaultPerLanguageAndALimitedTotal) {
   const auto first = wait(table->default_of(Language::kBash));
   ASSERT_TRUE(first);
   EXPECT_EQ((*first)->id, "bash");
@@ -389,7 +389,7 @@ TEST_F(ContextsTest, ThereIsOneDefaultOfALanguageAndOnlySoManyInAll) {
   EXPECT_TRUE(wait(table->create({})));
 }
 
-TEST_F(ContextsTest, DeletingOneThatRunsEndsItsCell) {
+TEST_F(ContextsTest, DeletingARunningContextEndsItsCell) {
   const auto context = made();
   session->on_cell = {};
   const auto ran = begin(context, "long");

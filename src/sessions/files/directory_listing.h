@@ -1,5 +1,5 @@
-// The entries of a directory, read one after the other from a transfer (FileOp::kList). The sandbox
-// sends them as records; a malformed one is an error.
+// Reads the entries of a directory one by one from a transfer (FileOp::kList). The sandbox sends
+// them as records; a malformed record is an error.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class DirectoryListing {
   // Borrowed, and outlives this.
   explicit DirectoryListing(node::FileTransfer& transfer) : transfer_(transfer) {}
 
-  // Nothing: that was the last one. An errno of the helper, or kProtocol.
+  // Nothing: there are no more entries. Errors: an errno of the helper, or kProtocol.
   Task<std::optional<wire::FileEntry>> next();
-  // After the last one: the helper left out entries beyond FileRequest::most.
+  // Valid after the last entry: whether the helper left out entries beyond FileRequest::most.
   bool is_truncated() const { return is_truncated_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Gives its bytes a few at a time, so that records arrive in pieces.
+// Returns its bytes a few at a time, so that records arrive in pieces.
 class ListedBytes final : public node::FileTransfer {
  public:
   const std::string& entry() const override { return none_; }
@@ -68,7 +68,7 @@ std::string record_of(const char* path) {
   return wire::encode_record(entry);
 }
 
-TEST(DirectoryListing, GivesEveryEntryHoweverTheBytesArrive) {
+TEST(DirectoryListing, ReturnsEveryEntryHoweverTheBytesArrive) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
     ListedBytes transfer;
     transfer.piece = piece;
@@ -80,7 +80,7 @@ TEST(DirectoryListing, GivesEveryEntryHoweverTheBytesArrive) {
   }
 }
 
-TEST(DirectoryListing, SaysWhenEntriesWereLeftOut) {
+TEST(DirectoryListing, ReportsThatEntriesWereLeftOut) {
   ListedBytes transfer;
   transfer.bytes = record_of("a");
   transfer.outcome->message = "truncated";

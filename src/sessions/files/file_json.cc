@@ -39,12 +39,12 @@ std::string_view type_name(wire::FileType type) {
   return "file";
 }
 
-// A guest's files can be of any time; what people and parsers know is between the years 1 and 9999.
+// A guest can give its files any time; parsers accept only the years 1 to 9999.
 std::string time_text(std::int64_t ns) {
   constexpr std::int64_t kFirst = -62'135'596'800'000;
   constexpr std::int64_t kLast = 253'402'300'799'000;
   std::int64_t ms = ns / 1'000'000;
-  if (ms < 0) ms -= (ms % 1000 + 1000) % 1000;  // to the second, so that the rest is not negative
+  if (ms < 0) ms -= (ms % 1000 + 1000) % 1000;  // round down, so that the rest is not negative
   return utc_text(std::clamp(ms, kFirst, kLast));
 }
 
@@ -64,9 +64,9 @@ Result<std::string> check_path(std::string path, std::string_view name) {
 Result<std::string> check_owner(std::string_view text, std::string_view name) {
   const std::size_t colon = text.find(':');
   const std::string_view user = text.substr(0, colon);
-  const bool good =
-      wire::is_user_name(user) && (colon == std::string_view::npos || wire::is_user_name(text.substr(colon + 1)));
-  if (!good) return bad_parameter(name, "must be a user, or user:group");
+  const bool good = wire::is_user_name(user) &&
+                    (colon == std::string_view::npos || wire::is_user_name(text.substr(colon + 1)));
+  if (!good) return bad_parameter(name, "must be user or user:group");
   return std::string(text);
 }
 
@@ -85,7 +85,8 @@ Result<std::string> read_path(wire::ObjectReader& fields, std::string_view name,
   constexpr std::size_t kMostEncoded = wire::kMaxSessionPath * 4 / 3 + 4;
   TRY(auto text, fields.text(name, wire::kMaxSessionPath));
   TRY(auto encoded, fields.text(name_base64, kMostEncoded));
-  if (text && encoded) return fields.bad(name, "cannot be combined with " + std::string(name_base64));
+  if (text && encoded)
+    return fields.bad(name, "cannot be combined with " + std::string(name_base64));
   if (!text && !encoded) return fields.bad(name, "is missing");
   if (text) return check_path(std::move(*text), name);
   auto bytes = base64_decode(*encoded);

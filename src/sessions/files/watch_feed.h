@@ -1,6 +1,6 @@
-// What happens to watched files, between the sandbox that tells it and a client that may be slow.
-// Kept are so many events, and bytes of them; then the sandbox is not read any more until some were
-// taken, and its kernel says what was lost.
+// Buffers the events of watched files between the sandbox and a client that may be slow. The number
+// and size of buffered events are bounded. While the buffer is full the feed does not read from the
+// sandbox, whose kernel reports lost events.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,10 +22,10 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
  public:
   WatchFeed(asio::io_context& io, std::unique_ptr<node::FileTransfer> transfer);
 
-  void start();  // to read; goes on until close() or the end
-  // Called when the sandbox says no more, on the server's thread. Before start().
+  void start();  // reads until close() or the end of the watch
+  // Called on the server's thread when the sandbox ends the watch. Set it before start().
   void on_end(std::function<void()> call) { on_end_ = std::move(call); }
-  // Until there is something to take, or it has ended, or the time is over.
+  // Waits until there is an event to take, the watch has ended, or `at_most` has passed.
   asio::awaitable<void> wait(std::chrono::milliseconds at_most);
   std::vector<wire::WatchEvent> take();
   bool ended() const { return closed_ || (ended_ && events_.empty()); }
@@ -48,9 +48,9 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
   bool closed_ = false;
 };
 
-// "created"; the path is below what is watched.
+// A name such as "created". Paths are relative to the watched directory.
 std::string_view watch_event_name(wire::WatchKind kind);
-// {"path", "directory"} and, of a rename, "to".
+// {"path", "directory"} and, for a rename, "to".
 std::string watch_json(const wire::WatchEvent& event, const std::string& watched);
 // The same with its "type", for a WebSocket.
 std::string watch_message(const wire::WatchEvent& event, const std::string& watched);

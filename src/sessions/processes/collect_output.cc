@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
-// A killed process that does not end is the kernel's trouble; the answer does not wait for ever.
+// The kernel may keep a killed process from ending; the answer waits for it only this long.
 constexpr std::chrono::seconds kExecDeadWithin{10};
 
 }  // namespace
@@ -38,9 +38,11 @@ Task<Collected> collect_output(std::unique_ptr<Attachment> attachment,
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
       co_return fail(session->alive() ? Errc::kConflict : Errc::kUnavailable, gone->why);
     }
-    // Looked at after every event: whoever prints without end has no end otherwise.
+    // Checked after every event: a process that prints without end would otherwise never time out.
     if (Clock::now() < deadline) continue;
-    if (all.outcome.timed_out) co_return fail(Errc::kTimeout, "the process does not die");
+    if (all.outcome.timed_out) {
+      co_return fail(Errc::kTimeout, "the process did not end after it was killed");
+    }
     all.outcome.timed_out = true;
     (void)session->signal(attachment->process(), SIGKILL, true);
     deadline = Clock::now() + kExecDeadWithin;

@@ -1,5 +1,5 @@
-// A process that was started for somebody who waits for all of it: read to its end, or to the end
-// of its time.
+// Collects the output of a process for a caller that waits for all of it: until the process ends
+// or its deadline passes.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ namespace glovebox::sessions {
 
 struct Collected {
   wire::ProcessEnd end;
-  Outcome outcome;  // without its output: the sink had that
+  Outcome outcome;  // without the output, which the sink has received
 };
 
-// Past `limit` output is dropped, so that the command can end. At the deadline its group is killed.
+// Drops output beyond `limit`, so that the command can end. Kills its group at the deadline.
 // kConflict: another reader took over; kUnavailable: the session ended.
 Task<Collected> collect_output(std::unique_ptr<node::Attachment> attachment,
                                std::shared_ptr<node::Session> session, node::RunSink& sink,

@@ -3,12 +3,13 @@
 #include <boost/json.hpp>
 
 #include "base/wall_clock.h"
+#include "model/environment.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/processes/user_environment.h"
 #include "wire/guest/guest_frames.h"
-#include "wire/json/strict_json.h"
 #include "wire/json/request_fields.h"
-#include "model/environment.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -34,7 +35,7 @@ Result<> read_program(wire::ObjectReader& fields, ExecRequest& request) {
   return {};
 }
 
-// What the agent takes in one frame; the words of template and session are added later and are few.
+// The agent's limit for one frame; the variables of template and session are added later, and few.
 Result<> check_sizes(const wire::ObjectReader& fields, const ExecRequest& request) {
   constexpr std::size_t kForTheSession = 16 * 1024;
   std::size_t bytes = request.cmd.size() + request.cwd.size();
@@ -49,7 +50,7 @@ Result<> check_sizes(const wire::ObjectReader& fields, const ExecRequest& reques
   return {};
 }
 
-// As a shell would show it; only for people.
+// As a shell would show it, for display only.
 std::string shown(const ExecRequest& request) {
   if (!request.cmd.empty()) return request.cmd;
   std::string text;

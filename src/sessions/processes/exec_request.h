@@ -1,5 +1,5 @@
-// What a caller wants to have started in a session: the body of POST …/exec and the first message
-// of its stream. Parsed once, strictly.
+// A request to start a process in a session: the body of POST …/exec and the first message of its
+// stream. Parsed once, strictly.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@
 namespace glovebox::sessions {
 
 struct ExecRequest {
-  std::vector<std::string> argv;  // exactly one of the two
+  std::vector<std::string> argv;  // exactly one of argv and cmd is set
   std::string cmd;                // for a shell
   std::string cwd;
   std::vector<std::string> env;
   std::string user = "user";
   std::optional<std::string> stdin_bytes;
-  std::optional<std::chrono::milliseconds> timeout;  // none: as the route likes; 0: no end
+  std::optional<std::chrono::milliseconds> timeout;  // none: the route's default; 0: no limit
   bool background = false;
   std::optional<TerminalSize> terminal;
   std::uint64_t output_bytes = 1024 * 1024;  // kept of both streams together
@@ -32,7 +32,7 @@ struct ExecRequest {
 inline constexpr std::uint64_t kMaxTimeoutMs = 24ull * 3600 * 1000;
 
 Result<ExecRequest> parse_exec_request(std::string_view body);
-// The same fields out of a larger object; the caller calls finish().
+// Reads the same fields from a larger object; the caller calls finish().
 Result<ExecRequest> read_exec_request(wire::ObjectReader& fields);
 
 enum class Shell : bool { kBash, kSh };

@@ -9,6 +9,7 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/processes/signal_names.h"
 #include "wire/runs/stream_text.h"
 
 namespace glovebox::sessions {
@@ -24,7 +25,7 @@ std::string refusal(std::string_view body) {
   return parsed ? "taken" : parsed.error().message();
 }
 
-TEST(ExecRequest, TakesACommandLineOrWords) {
+TEST(ExecRequest, TakesACommandLineOrArguments) {
   const auto line = parse_exec_request(R"({"cmd":"ls | wc"})");
   ASSERT_TRUE(line);
   EXPECT_EQ(line->cwd, "/home/user");
@@ -39,7 +40,7 @@ TEST(ExecRequest, TakesACommandLineOrWords) {
   EXPECT_EQ(words->cwd, "/tmp");
 }
 
-TEST(ExecRequest, RefusesWhatIsNotMeantForIt) {
+TEST(ExecRequest, RefusesInvalidFields) {
   EXPECT_THAT(refusal(R"({})"), HasSubstr("cmd: is missing"));
   EXPECT_THAT(refusal(R"({"cmd":"a","argv":["b"]})"), HasSubstr("argv: cannot be combined"));
   EXPECT_THAT(refusal(R"({"cmd":""})"), HasSubstr("cmd: must not be empty"));
@@ -59,7 +60,7 @@ TEST(ExecRequest, RefusesWhatIsNotMeantForIt) {
   EXPECT_THAT(refusal(R"({"cmd":")" + std::string(130'000, 'x') + "\"}"), HasSubstr("112 KB"));
 }
 
-TEST(ExecRequest, GivesRootItsOwnHomeUnlessTheCallerSaysOtherwise) {
+TEST(ExecRequest, GivesRootItsOwnHomeUnlessTheCallerSetsOne) {
   const std::vector<std::string> base = {"HOME=/home/user", "USER=user", "X=1"};
   const auto root = parse_exec_request(R"({"cmd":"id","user":"root","env":{"USER":"me","X":"2"}})");
   ASSERT_TRUE(root);
@@ -84,7 +85,7 @@ TEST(Signals, AreKnownByNameAndNumber) {
   }
 }
 
-TEST(ProcessLabel, ComesBackAndAlwaysFits) {
+TEST(ProcessLabel, RoundTripsAndAlwaysFits) {
   ProcessLabel label;
   label.cmd = "echo \"gr\xc3\xbc\xc3\x9f\"";
   label.user = "root";
@@ -136,7 +137,7 @@ TEST(StreamText, CutsOnlyBetweenCharactersAndKnowsTheOffsets) {
   EXPECT_EQ(cut_off.add(9, "x").offset, 9u);
 }
 
-TEST(ContextOutput, FindTheEndBehindMoreResultsThanAreKept) {
+TEST(ContextOutput, FindsTheEndAfterMoreResultsThanAreKept) {
   ContextOutput lines;
   std::size_t results = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -146,7 +147,7 @@ TEST(ContextOutput, FindTheEndBehindMoreResultsThanAreKept) {
   }
   EXPECT_EQ(results, node::ResultLines::kMaxLines);
   EXPECT_TRUE(lines.truncated());
-  // In three pieces, behind a line that is too long for a word.
+  // In three pieces, after a line that is too long for an event.
   EXPECT_TRUE(lines.add(std::string(5000, 'x')).empty());
   EXPECT_TRUE(lines.add("\n{\"type\":\"en").empty());
   const auto end = lines.add("d\",\"cell\":5,\"exit_code\":0}\n");

@@ -77,7 +77,7 @@ asio::awaitable<void> InputPump::pump() {
     (void)co_await session_->close_input(process_, wire::Stream::kStdin);
     is_closed_ = true;
   }
-  // Here and not when the coroutine is gone: what comes in between starts another.
+  // Here and not when the coroutine is destroyed: input that arrives in between starts a new one.
   is_pumping_ = false;
   changed();
 }

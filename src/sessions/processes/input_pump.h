@@ -1,5 +1,5 @@
-// What clients write to a process's stdin, in the order in which it came, on its way into the
-// sandbox. Whoever writes faster than the process reads waits here, and only so much is held.
+// Passes what clients write to a process's stdin into the sandbox, in the order of arrival. The
+// amount held is bounded: a client that writes faster than the process reads has to wait.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,14 +28,15 @@ class InputPump : public std::enable_shared_from_this<InputPump> {
             wire::ProcessNumber process);
 
   enum class Pushed : std::uint8_t { kTaken, kNoRoom, kClosed };
-  // Waits while more than kMaxHeld wait already. kNoRoom: until the deadline, or release().
+  // Waits while more than kMaxHeld bytes are held. kNoRoom: still so at the deadline or release().
   asio::awaitable<Pushed> push(std::string bytes, Deadline deadline = Deadline::max());
-  // After all that was pushed.
+  // Closes stdin after everything pushed so far.
   void close_input();
-  // True: all has arrived in the sandbox. False: not by then, or nobody reads it any more.
+  // True: all input has arrived in the sandbox. False: not by the deadline, or the process
+  // no longer reads it.
   asio::awaitable<bool> drained(Deadline deadline);
   bool is_closed() const { return is_closed_; }
-  // Whoever waits in push() stops waiting.
+  // Wakes all callers that wait in push().
   void release();
 
  private:
@@ -51,12 +52,12 @@ class InputPump : public std::enable_shared_from_this<InputPump> {
   std::size_t held_ = 0;
   bool wants_close_ = false;
   bool is_pumping_ = false;
-  bool is_closed_ = false;  // closed by us, or nobody reads it
+  bool is_closed_ = false;  // by the server, or because the process no longer reads it
   std::uint64_t releases_ = 0;
   std::set<asio::steady_timer*> waiting_;
 };
 
-// One per process that is written to.
+// The pumps, one per process that clients write to.
 class InputPumps {
  public:
   explicit InputPumps(asio::io_context& io) : io_(io) {}

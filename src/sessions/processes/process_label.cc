@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-// At most so many bytes, and no half character at the end.
+// Cuts to at most this many bytes, without a partial character at the end.
 std::string cut_at_character(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0u) == 0x80u) --most;
@@ -24,7 +24,7 @@ std::string text_of(const json::object& object, std::string_view name) {
   return std::string(value->get_string().data(), value->get_string().size());
 }
 
-// Few of them, the first ones, when there is little room.
+// Keeps only the first ones when there is not enough room for all.
 std::size_t most_words(std::size_t most) { return most / 16; }
 
 json::array words(const std::vector<std::string>& texts, std::size_t most) {
@@ -77,7 +77,7 @@ std::string shown_command(const ProcessLabel& label) {
 }
 
 std::string encode_label(const ProcessLabel& label) {
-  // A control character takes six bytes, so the bound is on what was written.
+  // A control character is encoded as six bytes, so the limit applies to the encoded text.
   std::size_t most = 1024;
   std::string text = written(label, most);
   while (text.size() > wire::kMaxLabel) {

@@ -33,11 +33,11 @@ Error as_refusal(Error error) {
   return Error(Errc::kInvalidArgument, "cannot start: " + error.message(), error.sys_errno());
 }
 
-// `claim` counts the bytes for as long as they wait here.
+// `claim` counts the bytes for as long as they are held here.
 asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
                                       wire::ProcessNumber process, std::string bytes,
                                       std::shared_ptr<void>) {
-  // A program that does not read its input is no error.
+  // It is no error if a program does not read its input.
   const auto written =
       co_await session->write_input(process, wire::Stream::kStdin, std::move(bytes));
   if (!written) co_return;
@@ -48,8 +48,7 @@ asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
 
 Task<node::Session::Started> ProcessStarter::start(std::shared_ptr<node::Session> session,
                                                    node::ProcessSpec spec,
-                                                   node::Session::Attach attach,
-                                                   std::string line) {
+                                                   node::Session::Attach attach, std::string line) {
   co_await oom_kills_.open(session->id());
   forget_oldest(*session);
   CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
@@ -67,11 +66,11 @@ Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Se
   Result<node::Session::Started> started = fail(Errc::kInternal, "nothing was started");
   for (const Shell shell : shells) {
     node::ProcessSpec spec = process_spec(request, sessions_.environment(session->id()), shell);
-    // In the background it can be written to later; a stream is there to be written to.
+    // Clients may write to a background process or a stream later.
     spec.has_stdin = request.stdin_bytes.has_value() || kind != ExecKind::kCollect;
     spec.lossy = kind == ExecKind::kBackground;
     started = co_await start(session, std::move(spec), attach, line);
-    // Where there is no bash. (No such directory or user: said again by the second one.)
+    // The sandbox may have no bash. (If the directory or user is missing, sh fails the same way.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
   if (!started) co_return fail(as_refusal(std::move(started.error())));
@@ -83,15 +82,13 @@ Clock::time_point deadline_of(const ExecRequest& request, std::chrono::milliseco
   return timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + timeout;
 }
 
-void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session,
-                                wire::ProcessNumber process, std::string bytes,
-                                std::shared_ptr<void> claim) {
+void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
+                                std::string bytes, std::shared_ptr<void> claim) {
   auto writing = write_and_close(std::move(session), process, std::move(bytes), std::move(claim));
   asio::co_spawn(io_, std::move(writing), asio::detached);
 }
 
-Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(
-    const std::optional<std::string>& given) {
+Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(const std::optional<std::string>& given) {
   std::shared_ptr<void> claim = memory_budget_.claim(given ? given->size() : 0);
   if (claim) return claim;
   return fail(Errc::kResourceExhausted, "too much input is waiting to be read; try again later");

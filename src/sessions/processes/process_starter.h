@@ -12,7 +12,7 @@
 #include "base/task.h"
 #include "node/sessions/session_service.h"
 #include "sessions/processes/exec_request.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {
@@ -33,11 +33,11 @@ class ProcessStarter {
   Task<node::Session::Started> start_exec(std::shared_ptr<node::Session> session,
                                           ExecRequest request, ExecKind kind);
 
-  // Writes in the background, then closes the input; ends with the process in any case.
+  // Writes in the background, then closes the input. Stops when the process ends.
   void feed_stdin(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
                   std::string bytes, std::shared_ptr<void> claim);
-  // A claim on the server's memory for what is passed to feed_stdin(); taken before the start.
-  // kResourceExhausted: too much input waits already.
+  // Reserves server memory for the input of feed_stdin(); call it before the start.
+  // kResourceExhausted: too much input is already waiting.
   Result<std::shared_ptr<void>> claim_stdin(const std::optional<std::string>& given);
 
  private:
@@ -47,7 +47,7 @@ class ProcessStarter {
   MemoryBudget& memory_budget_;
 };
 
-// When a process is killed; max(): never.
+// The time at which a process is killed; max(): never.
 std::chrono::steady_clock::time_point deadline_of(const ExecRequest& request,
                                                   std::chrono::milliseconds otherwise);
 

@@ -36,7 +36,7 @@ std::optional<int> parse_signal(std::string_view word) {
   }
   if (name == "CLD") return SIGCHLD;
   if (name == "IOT") return SIGABRT;
-  // As the kernel and `kill -l` number them: libc keeps the first two for itself.
+  // Numbered like the kernel and `kill -l` do: libc reserves the first two for itself.
   if (name == "RTMIN") return 34;
   if (name == "RTMAX") return 64;
   if (name.starts_with("RTMIN+")) {
@@ -56,7 +56,8 @@ Result<int> read_signal(wire::ObjectReader& fields, std::string_view name) {
              is_signal(static_cast<int>(std::clamp<std::int64_t>(value->get_int64(), 0, 1000)))) {
     signal = static_cast<int>(value->get_int64());
   }
-  if (!signal) return fields.bad(name, "must be a signal: a name like \"TERM\", or a number from 1 to 64");
+  if (!signal)
+    return fields.bad(name, "must be a signal: a name like \"TERM\", or a number from 1 to 64");
   return *signal;
 }
 

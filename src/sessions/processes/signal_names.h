@@ -10,9 +10,9 @@
 
 namespace glovebox::sessions {
 
-// "TERM", "SIGTERM", "sigterm", "15", "RTMIN+1". Nothing: there is no such signal.
+// "TERM", "SIGTERM", "sigterm", "15", "RTMIN+1". Nothing: no such signal.
 std::optional<int> parse_signal(std::string_view text);
-// Of a field that is a name or a number.
+// Reads a field that is a name or a number.
 Result<int> read_signal(wire::ObjectReader& fields, std::string_view name);
 // "SIGTERM"
 std::string signal_name(int signal);

@@ -1,4 +1,4 @@
-// What differs between a session's user and root: home directory and environment.
+// The differences between a session's user and root: home directory and environment.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace glovebox::sessions {
 
-// In front of the PATH of a session's user; not of root's.
+// Prepended to the PATH of a session's user, but not to root's.
 inline constexpr std::string_view kUsersPrograms = "/home/user/.local/bin";
 
 std::string home_of(std::string_view user);
-// `base` with the names of that user, then the caller's own variables.
+// `base` with the variables of that user (HOME, USER, LOGNAME), then the caller's own variables.
 std::vector<std::string> environment_for(std::string_view user, std::vector<std::string> base,
                                          const std::vector<std::string>& more);
 

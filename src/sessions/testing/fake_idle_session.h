@@ -1,5 +1,4 @@
-// For tests of what happens to sessions as a whole: one that runs nothing, and whose snapshots are
-// what the test says.
+// A session for tests of whole sessions: it runs nothing, and the test provides its snapshots.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,7 @@ class FakeIdleTransfer final : public node::FileTransfer {
     std::string in{};   // what kSnapshotIn was given
     bool committed = false;
     bool stalls = false;           // nothing moves until it is closed
-    std::optional<Error> fails{};  // what done() says
+    std::optional<Error> fails{};  // the result of done()
   };
   FakeIdleTransfer(asio::io_context& io, std::shared_ptr<Plan> plan)
       : plan_(std::move(plan)), stalled_(io) {}

@@ -151,7 +151,7 @@ Task<> FakeSession::write_input(wire::ProcessNumber number, wire::Stream stream,
   const std::shared_ptr<FakeProcess> process = found->second;
   while (process->input_stuck && !process->info.ended) co_await change(Clock::time_point::max());
   const bool closed = process->input_closed && stream == wire::Stream::kStdin;
-  if (process->info.ended || closed) co_return fail(Errc::kUnavailable, "nobody reads it");
+  if (process->info.ended || closed) co_return fail(Errc::kUnavailable, "stdin is closed");
   if (stream == wire::Stream::kRequests) {
     process->requests += bytes;
     take_requests(*process);
@@ -162,7 +162,7 @@ Task<> FakeSession::write_input(wire::ProcessNumber number, wire::Stream stream,
   co_return Result<>();
 }
 
-// As a runtime does: a job first, then cells.
+// Like a runtime: a job first, then cells.
 void FakeSession::take_requests(FakeProcess& process) {
   while (process.requests.size() >= 4) {
     wire::ByteReader head(std::as_bytes(std::span(process.requests)));

@@ -1,4 +1,4 @@
-// A session for tests: processes that do what the test says, without a sandbox.
+// A session for tests: the test controls its processes, and there is no sandbox.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -21,10 +21,10 @@ class FakeSession;
 struct FakeProcess {
   node::ProcessSpec spec;
   node::ProcessInfo info;
-  std::deque<node::Attachment::Event> events;  // nobody has read yet
+  std::deque<node::Attachment::Event> events;  // not read yet
   std::string input;                           // of stdin
   bool input_closed = false;
-  bool input_stuck = false;  // nobody reads its stdin
+  bool input_stuck = false;  // the process does not read its stdin
   std::vector<int> signals;
   std::string requests;  // of a context, unparsed
   std::vector<wire::Cell> cells;
@@ -44,10 +44,10 @@ class FakeSession final : public node::Session {
  public:
   explicit FakeSession(asio::io_context& io) : io_(io), id_(SandboxId::make()) {}
 
-  // What happens when a process starts, and when a context got a cell.
+  // Called when a process starts, and when a context receives a cell.
   std::function<Result<>(FakeProcess&)> on_start = [](FakeProcess&) { return Result<>(); };
   std::function<void(FakeProcess&, const wire::Cell&)> on_cell;
-  // What a file request through a pipe gives; without it there are no files here.
+  // Answers a file request through a pipe; if it is not set, there are no files.
   std::function<Result<std::unique_ptr<node::FileTransfer>>(const wire::FileRequest&)> on_transfer;
   std::map<wire::ProcessNumber, std::shared_ptr<FakeProcess>> all;
   std::vector<wire::ProcessNumber> forgotten;

@@ -10,7 +10,7 @@
 
 namespace glovebox::sessions {
 
-// Sessions as the test has them, for what only uses running ones.
+// Sessions that the test sets up, for code that only uses running ones.
 class FakeSessions final : public Sessions {
  public:
   struct Known {

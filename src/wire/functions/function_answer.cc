@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/base64.h"
-#include "wire/json/strict_json.h"
 #include "wire/json/json_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::wire {
 namespace {
@@ -59,7 +59,7 @@ json::object function_error(std::string_view encoded, const FunctionCallInfo& ab
     return error_object("Runtime.Unknown", "the handler failed, and its error cannot be read",
                         about.request_id);
   }
-  json::object error = error_object(text_of(*object, "errorType"), text_of(*object, "errorMessage"),
+  json::object error = error_object(text_in(*object, "errorType"), text_in(*object, "errorMessage"),
                                     about.request_id);
   for (const std::string_view name : {"stackTrace", "trace"}) {
     if (const json::value* frames = object->if_contains(name)) error[name] = frames_of(*frames);
@@ -96,7 +96,7 @@ std::optional<HandlerReport> parse_line(std::string_view line, const FunctionCal
   const json::value* value = object->if_contains("value");
   const json::value* error = object->if_contains("error");
   if (error != nullptr && error->is_string()) {
-    report.error = error_of(error->get_string(), about);
+    report.error = function_error(error->get_string(), about);
   } else if (value != nullptr && value->is_string()) {
     auto text = base64_decode(value->get_string());
     const auto checked =
@@ -142,7 +142,7 @@ std::string exit_reason(const Outcome& outcome) {
   return "Runtime exited with error: exit status " + std::to_string(outcome.exit_code);
 }
 
-// How it ended when the handler itself did not say; nothing when it may speak for itself.
+// How it ended if the handler did not report it; nothing if its own report counts.
 std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallInfo& about,
                                    const HandlerReport& report) {
   const Outcome& outcome = answer.outcome;
@@ -186,7 +186,7 @@ std::string function_exit_json(RunAnswer& answer, const FunctionCallInfo& about)
   text += ",\"error\":" + (report.error ? json::serialize(*report.error) : "null");
   text += ",\"aws_request_id\":" + json::serialize(json::string(about.request_id));
   text += ",\"timeout_ms\":" + std::to_string(about.timeout.count());
-  // The guest's own word.
+  // As the guest reports it.
   text += ",\"phases\":{\"import_ms\":" + ms_or_null(report.import_ms) +
           ",\"handler_ms\":" + ms_or_null(report.handler_ms) + "}";
   return text + "," + run_frame_json(answer).substr(1);

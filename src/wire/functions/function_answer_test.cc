@@ -152,7 +152,7 @@ TEST(FunctionView, TellsWhatIsUndefinedFromWhatFailed) {
   EXPECT_EQ(status("Runtime.UserCodeSyntaxError"), kFunctionUndefined);
   EXPECT_EQ(status("Runtime.HandlerNotFound"), kFunctionUndefined);
   EXPECT_EQ(status("Runtime.ImportModuleError"), kFunctionFailed);
-  // Only who keeps the clock can say that it ran out.
+  // Only the server, which keeps the clock, can report a timeout.
   EXPECT_EQ(status("Sandbox.Timedout"), kFunctionFailed);
 }
 

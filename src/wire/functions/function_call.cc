@@ -10,8 +10,8 @@
 
 #include "base/assert.h"
 #include "base/hex.h"
-#include "wire/json/object_reader.h"
 #include "wire/json/json_fields.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::wire {
 namespace {
@@ -146,7 +146,7 @@ Result<> take_event(FunctionCall& call, const json::value& event, const std::str
 
 Result<> take_context(FunctionCall& call, const json::value& context, const std::string& at) {
   const json::object* object = context.if_object();
-  if (object == nullptr) return bad(at, "must be an object");
+  if (object == nullptr) return bad_field(at, "must be an object");
   json::object taken;
   for (const auto& word : *object) {
     std::string name(word.key().data(), word.key().size());
@@ -159,7 +159,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
       return bad_field(
           where, "must be a name of letters, digits and underscores, and begin with a letter");
     }
-    if (taken.contains(name)) return bad_field(where, "is said twice");
+    if (taken.contains(name)) return bad_field(where, "is given twice");
     const json::value& value = word.value();
     if (name == "identity" || name == "client_context") {
       if (!value.is_object() && !value.is_null()) return bad_field(where, "must be an object");
@@ -169,7 +169,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
     } else if (known != std::end(kContextNames) && !value.is_string()) {
       return bad_field(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {
-      return bad(where, "is a function of the context; set the timeout instead");
+      return bad_field(where, "is a function of the context; set the timeout instead");
     }
     if (!value.is_null()) taken[name] = value;
   }

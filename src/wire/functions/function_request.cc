@@ -78,12 +78,13 @@ Result<> read_call(ObjectReader& fields, const json::object& body, FunctionCall&
 
 // Of a run's profile the time is a function's as well; what is left to a default is ours.
 Result<> set_time(const ObjectReader& fields, FunctionRequest& request) {
-  const auto& wished = request.run.profile.wall;
-  if (wished && *wished > kMaxFunctionTime) {
+  const auto& requested_wall = request.run.profile.wall;
+  if (requested_wall && *requested_wall > kMaxFunctionTime) {
     return fields.bad("profile.timeout_ms", "must be at most 3600000 for a function");
   }
-  if (wished) {
-    request.call.asked_time = std::min(*wished, request.call.asked_time.value_or(*wished));
+  if (requested_wall) {
+    request.call.asked_time =
+        std::min(*requested_wall, request.call.asked_time.value_or(*requested_wall));
   }
   request.run.profile.wall = time_of(request.call);
   return {};

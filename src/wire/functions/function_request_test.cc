@@ -73,7 +73,7 @@ TEST(FunctionRequest, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refusal_of(R"({"code":"x","language":"python","timeout_ms":3600001})").substr(0, 11),
             "timeout_ms:");
   EXPECT_EQ(refusal_of(R"({"code":"x","language":"python","contxt":{}})"),
-            "contxt: is not known; did you mean \"context\"?");
+            "contxt: unknown field; did you mean \"context\"?");
   EXPECT_EQ(refusal_of(R"({"code":"x","language":"python","stdin":"a"})").substr(0, 6), "stdin:");
 }
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "base/utf8.h"
-#include "wire/json/raw_json.h"
 #include "wire/json/json_fields.h"
+#include "wire/json/raw_json.h"
 
 namespace glovebox::wire {
 namespace {

@@ -290,7 +290,7 @@ Result<GatewayRequest> decode_gateway_request(std::span<const std::byte> bytes) 
   auto id = get_id(from);
   if (!id) return malformed_gateway();
   switch (kind) {
-    case kOpen: {
+    case kGatewayOpen: {
       std::string tenant = get_printable(from, kMaxTenant);
       net::NetPolicy policy = get_policy(from);
       const bool is_build = get_flag(from);

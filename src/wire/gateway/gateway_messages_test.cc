@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "wire/byte_codec.h"
+#include "wire/testing/round_trips.h"
 
 namespace glovebox::wire {
 namespace {
@@ -67,25 +68,6 @@ std::vector<GatewayReply> replies() {
           NetworksListed{5, {SandboxId::make(), SandboxId::make()}},
           NetworksListed{6, {}},
           NetworkDecided{SandboxId::make(), some_decision()}};
-}
-
-template <class Messages, class Decode>
-void expect_round_trips(const Messages& messages, Decode decode) {
-  for (const auto& message : messages) {
-    const std::vector<std::byte> bytes = encode(message);
-    const auto back = decode(bytes);
-    ASSERT_TRUE(back);
-    EXPECT_EQ(*back, message);
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_FALSE(decode(std::span(bytes).first(size)));
-    }
-    std::vector<std::byte> longer = bytes;
-    longer.push_back(std::byte{0});
-    EXPECT_FALSE(decode(longer));
-    std::vector<std::byte> other = bytes;
-    other[0] = std::byte{99};
-    EXPECT_FALSE(decode(other));
-  }
 }
 
 TEST(GatewayMessages, RoundTripAndTakeNothingElse) {

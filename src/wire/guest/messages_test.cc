@@ -5,6 +5,7 @@
 #include "wire/guest/job.h"
 #include "wire/guest/sandbox_plan.h"
 #include "wire/launcher/launcher_messages.h"
+#include "wire/testing/round_trips.h"
 
 namespace glovebox::wire {
 namespace {
@@ -142,27 +143,6 @@ std::vector<PlanMessage> plan_messages() {
           JoinPlaces{7},
           JoinRefused{8, "the zygote is gone"},
           SandboxFailed{"mount proc", EPERM}};
-}
-
-template <class Messages, class Decode>
-void expect_round_trips(const Messages& messages, Decode decode) {
-  for (const auto& message : messages) {
-    const std::vector<std::byte> bytes = encode(message);
-    const auto back = decode(bytes);
-    ASSERT_TRUE(back);
-    EXPECT_EQ(*back, message);
-    // No prefix is a message, and neither is the message with a byte more.
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_FALSE(decode(std::span(bytes).first(size)));
-    }
-    std::vector<std::byte> longer = bytes;
-    longer.push_back(std::byte{0});
-    EXPECT_FALSE(decode(longer));
-    // Another version is another protocol.
-    std::vector<std::byte> other = bytes;
-    other[0] = std::byte{99};
-    EXPECT_FALSE(decode(other));
-  }
 }
 
 TEST(LauncherMessages, RoundTripAndTakeNothingElse) {

@@ -7,7 +7,7 @@
 namespace glovebox::wire {
 namespace {
 
-// Insertions, removals and changes that make the one word the other.
+// The edit distance: insertions, removals and changes from one word to the other.
 std::size_t slips(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -32,7 +32,7 @@ std::string_view closest_match(std::string_view word, std::span<const std::strin
   if (word.size() > 40) return nearest;
   for (const std::string_view candidate : known) {
     const std::size_t distance = slips(word, candidate);
-    // "cpu" is no slip of "net": at most half the word may differ.
+    // "cpu" is not a typo of "net": at most half the word may differ.
     if (distance < fewest && distance * 2 <= candidate.size()) {
       fewest = distance;
       nearest = candidate;

@@ -125,7 +125,7 @@ Result<> ObjectReader::finish() const {
     const std::string_view name(field.key().data(), field.key().size());
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     const std::string_view nearest = closest_match(name, known_);
-    std::string why = "is not known";
+    std::string why = "unknown field";
     if (!nearest.empty()) why += "; did you mean \"" + std::string(nearest) + "\"?";
     return bad(name.substr(0, 60), why);
   }

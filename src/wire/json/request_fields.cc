@@ -31,14 +31,14 @@ bool is_user_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_user_name_character);
 }
 
-Result<std::vector<std::string>> read_environment(ObjectReader& fields,
-                                                  std::string_view name) {
+Result<std::vector<std::string>> read_environment(ObjectReader& fields, std::string_view name) {
   std::vector<std::string> out;
   const json::value* value = fields.take(name);
   if (value == nullptr) return out;
   const json::object* variables = value->if_object();
   if (variables == nullptr) return fields.bad(name, "must be an object of strings");
-  if (variables->size() > kMaxEnvironment) return fields.bad(name, "must have at most 1024 entries");
+  if (variables->size() > kMaxEnvironment)
+    return fields.bad(name, "must have at most 1024 entries");
   std::size_t bytes = 0;
   for (const auto& variable : *variables) {
     const std::string key(variable.key().data(), variable.key().size());
@@ -63,8 +63,7 @@ Result<std::string> read_user(ObjectReader& fields, std::string_view name) {
   return std::move(*user);
 }
 
-Result<std::optional<std::string>> read_directory(ObjectReader& fields,
-                                                  std::string_view name) {
+Result<std::optional<std::string>> read_directory(ObjectReader& fields, std::string_view name) {
   TRY(auto path, fields.text(name, kMaxSessionPath));
   if (!path) return path;
   TRY_OK(check_no_nul(*path, fields.path_of(name)));

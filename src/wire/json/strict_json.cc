@@ -15,7 +15,7 @@ using boost::system::error_code;
 // Builds the value as Boost's own parser does, and watches what that one does not mind.
 class StrictHandler {
  public:
-  // How many there may be is for `values` to say.
+  // `values` limits their number.
   static constexpr std::size_t max_object_size = 1'000'000;
   static constexpr std::size_t max_array_size = 1'000'000;
   static constexpr std::size_t max_key_size = 4096;

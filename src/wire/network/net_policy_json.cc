@@ -49,7 +49,7 @@ Result<net::NetPolicy> read_policy_object(const json::value& value, const std::s
   net::NetPolicy policy;
   TRY(const auto base, fields.text("base", 32));
   TRY(policy.allow, read_rules(fields, "allow"));
-  // An empty list says something, too: nothing is allowed.
+  // An empty list has a meaning, too: nothing is allowed.
   const bool has_allow = fields.take("allow") != nullptr;
   TRY(policy.deny, read_rules(fields, "deny"));
   const bool has_deny = fields.take("deny") != nullptr;

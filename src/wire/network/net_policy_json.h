@@ -11,7 +11,7 @@
 
 namespace glovebox::wire {
 
-// The greatest budget that can be asked for: what a double still says exactly.
+// The largest budget that a request may set: what a double can still represent exactly.
 inline constexpr std::uint64_t kMaxNetBudget = 1ull << 53;
 
 // A mistake names its place: "profile.net.allow[3]: ...".

@@ -62,7 +62,7 @@ TEST(NetPolicyJson, BudgetsAndPrecedence) {
   EXPECT_THAT(read(R"({"base":"all","budgets":{"connections":9007199254740993}})"),
               StartsWith("profile.net.budgets.connections:"));
   EXPECT_THAT(read(R"({"base":"all","budgets":{"bytes":1}})"),
-              StartsWith("profile.net.budgets.bytes: is not known"));
+              StartsWith("profile.net.budgets.bytes: unknown field"));
   EXPECT_THAT(read(R"({"base":"all","budgets":[]})"), HasSubstr("must be an object"));
   EXPECT_THAT(read(R"({"base":"all","precedence":"both"})"),
               StartsWith("profile.net.precedence: must be"));
@@ -77,7 +77,7 @@ TEST(NetPolicyJson, AMistakeNamesItsPlace) {
   EXPECT_EQ(read(R"({"allow":[1]})"), "profile.net.allow[0]: must be a string");
   EXPECT_EQ(read(R"({"allow":"a.example"})"), "profile.net.allow: must be a list of strings");
   EXPECT_EQ(read(R"({"alow":["a.example"]})"),
-            "profile.net.alow: is not known; did you mean \"allow\"?");
+            "profile.net.alow: unknown field; did you mean \"allow\"?");
   EXPECT_EQ(read(R"({"base":"some"})"), "profile.net.base: must be none, https-only or all");
   std::string many = "{\"allow\":[";
   for (int i = 0; i < 257; ++i) many += "\"a.example\",";

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Never a year that has more than four digits, whatever the gateway says.
+// Never a year with more than four digits, even if the gateway sends one.
 json::value gateway_time(std::int64_t ms) {
   constexpr std::int64_t kLast = 253'402'300'799'999;  // the end of 9999
   if (ms <= 0 || ms > kLast) return nullptr;

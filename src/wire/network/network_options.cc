@@ -42,9 +42,10 @@ Result<> add_rule(const char* option, const std::string& word, std::vector<net::
 // "host" and "internet" are names, too, but hardly meant as such.
 Result<> check_is_no_typo(const std::string& word) {
   if (word.empty() || word == "*" || word.find_first_of(".:[") != std::string::npos) return {};
-  return bad("--net '" + word.substr(0, 80) +
-             "': the policies are none, https-only and all; write a name of one label with a "
-             "port or a trailing dot");
+  return fail_invalid(
+      "--net '" + word.substr(0, 80) +
+      "': the policies are none, https-only and all; write a name of one label with a "
+      "port or a trailing dot");
 }
 
 Result<net::NetPolicy> parse_json(const std::string& text) {
@@ -61,12 +62,14 @@ Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net
                                              const std::vector<std::string>& deny) {
   net::NetPolicy policy;
   if (net.empty()) {
-    if (!deny.empty()) return bad("--net-deny needs --net: it excludes part of what --net allows");
+    if (!deny.empty())
+      return fail_invalid("--net-deny needs --net: it excludes part of what --net allows");
     return policy;
   }
   if (std::any_of(net.begin(), net.end(), is_json)) {
     if (net.size() > 1 || !deny.empty())
-      return bad("--net with a JSON policy cannot be combined with other rules or --net-deny");
+      return fail_invalid(
+          "--net with a JSON policy cannot be combined with other rules or --net-deny");
     return parse_json(net.front());
   }
   std::optional<net::NetBase> base;
@@ -78,13 +81,13 @@ Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net
       continue;
     }
     if (base && *base != *named) {
-      return bad("--net: " + std::string(net::base_name(*base)) + " and " + word +
-                 " cannot be combined");
+      return fail_invalid("--net: " + std::string(net::base_name(*base)) + " and " + word +
+                          " cannot be combined");
     }
     base = named;
   }
   if (base == net::NetBase::kNone && !policy.allow.empty()) {
-    return bad(
+    return fail_invalid(
         "--net: none cannot be combined with rules; with rules, everything else is denied already");
   }
   for (const std::string& word : split_all(deny)) {

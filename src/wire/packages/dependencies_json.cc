@@ -81,7 +81,8 @@ Result<std::vector<std::string>> read_specifiers(const json::array& list, const 
     const json::string* text = list[i].if_string();
     if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_specifier(word); !good) return bad(at + good.error().message());
+    if (auto good = check_package_specifier(word); !good)
+      return fail_invalid(at + good.error().message());
     specifiers.emplace_back(word);
   }
   std::sort(specifiers.begin(), specifiers.end());
@@ -204,7 +205,7 @@ Result<> check_requirement(std::string_view line) {
     const std::string_view token = line.substr(at, stop - at);
     if (token.starts_with('-')) {
       if (!is_hash(token)) {
-        return bad(
+        return fail_invalid(
             "installer options are not allowed; only --hash=sha256:... may follow a "
             "requirement, and --require-hashes, --pre or --prefer-binary stand alone");
       }
@@ -224,7 +225,7 @@ Result<> check_requirement(std::string_view line) {
 }  // namespace
 
 Result<> check_package_specifier(std::string_view word) {
-  if (word.empty()) return bad("must not be empty");
+  if (word.empty()) return fail_invalid("must not be empty");
   if (word.size() > kMaxDependencyBytes) {
     return fail_invalid("must have at most " + std::to_string(kMaxDependencyBytes) + " bytes");
   }

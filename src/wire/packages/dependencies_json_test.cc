@@ -135,9 +135,9 @@ TEST(DependenciesJson, AComplaintNamesItsPlace) {
 
 TEST(DependenciesJson, ALockStandsAlone) {
   EXPECT_THAT(complaint(boost::json::object{{"lock", "x"}, {"packages", {"a"}}}),
-              StartsWith("profile.dependencies.lock: stands alone"));
+              StartsWith("profile.dependencies.lock: cannot be combined"));
   EXPECT_THAT(complaint(boost::json::object{{"lock", "x"}, {"requirements", "a"}}),
-              StartsWith("profile.dependencies.lock: stands alone"));
+              StartsWith("profile.dependencies.lock: cannot be combined"));
   const auto both = read_text(R"({"packages": ["a"], "requirements": "b\r\nc\r\n"})");
   ASSERT_TRUE(both);
   EXPECT_EQ(both->requirements, "b\nc");

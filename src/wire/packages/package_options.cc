@@ -54,11 +54,11 @@ json::array modules_of(const std::vector<std::string>& options) {
 
 Result<Dependencies> read_package_options(const PackageOptions& options) {
   if (options.with.size() > kMaxDependencies) {
-    return bad("--with: at most " + std::to_string(kMaxDependencies) +
-               " packages; more fit into --requirements FILE");
+    return fail_invalid("--with: at most " + std::to_string(kMaxDependencies) +
+                        " packages; more fit into --requirements FILE");
   }
   if (options.is_given() && !options.names_packages()) {
-    return bad("--preload: goes with --with, --requirements or --lock");
+    return fail_invalid("--preload: goes with --with, --requirements or --lock");
   }
   json::object object;
   json::array packages;

@@ -58,7 +58,8 @@ TEST_F(PackageOptionsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.lock = file("\xff")}), HasSubstr("is not UTF-8"));
   EXPECT_THAT(complaint({.lock = file(std::string(kMaxRequirementsBytes + 1, 'a'))}),
               HasSubstr("is larger than 256 KB"));
-  EXPECT_THAT(complaint({.with = {"a"}, .lock = file("x")}), StartsWith("--lock: stands alone"));
+  EXPECT_THAT(complaint({.with = {"a"}, .lock = file("x")}),
+              StartsWith("--lock: cannot be combined"));
   EXPECT_THAT(complaint({.with = {"a"}, .preload = {"a,"}}), StartsWith("--preload[1]: must be"));
   EXPECT_THAT(complaint({.preload = {"a"}}), StartsWith("--preload: goes with"));
   EXPECT_THAT(complaint({.preload = {"a"}}), HasSubstr("--requirements"));

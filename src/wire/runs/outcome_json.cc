@@ -23,7 +23,7 @@ std::string outcome_metrics(const Outcome& outcome, const std::optional<NetworkF
          ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
 }
 
-json::value error_of(const Outcome& outcome) {
+json::value outcome_error(const Outcome& outcome) {
   const auto failure = [](std::string_view code, const std::string& message) {
     return json::value{{"code", code}, {"message", message}};
   };

@@ -75,7 +75,7 @@ std::optional<To> times(const std::optional<std::uint64_t>& number, std::uint64_
 
 Result<ProfileRequest> read_profile_request(const json::value& value, const std::string& path) {
   TRY(ObjectReader fields, ObjectReader::open(value, path));
-  ProfileRequest wishes;
+  ProfileRequest requested;
   TRY(const auto timeout_ms, fields.whole("timeout_ms", 1, kDayMs));
   TRY(const auto cpu_ms, fields.whole("cpu_ms", 1, kDayMs));
   TRY(const auto memory_mb, fields.whole("memory_mb", 8, kMaxMb));
@@ -83,22 +83,22 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   TRY(const auto pids, fields.whole("pids", 1, 65'536));
   TRY(const auto disk_mb, fields.whole("disk_mb", 1, kMaxMb));
   TRY(const auto output_kb, fields.whole("output_kb", 1, kMaxOutputKb));
-  TRY(wishes.mounts, read_mounts(fields));
+  TRY(requested.mounts, read_mounts(fields));
   if (const json::value* net = fields.take("net")) {
-    TRY(wishes.net, read_net_policy(*net, fields.path_of("net")));
+    TRY(requested.net, read_net_policy(*net, fields.path_of("net")));
   }
   if (const json::value* dependencies = fields.take("dependencies")) {
-    TRY(wishes.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
+    TRY(requested.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
   }
   TRY_OK(fields.finish());
-  wishes.wall = optional_ms(timeout_ms);
-  wishes.cpu_time = optional_ms(cpu_ms);
-  wishes.memory_bytes = times<std::uint64_t>(memory_mb, 1u << 20);
-  wishes.disk_bytes = times<std::uint64_t>(disk_mb, 1u << 20);
-  wishes.output_bytes = times<std::uint64_t>(output_kb, 1024);
-  wishes.pids = times<std::uint32_t>(pids, 1);
-  if (cpus) wishes.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));
-  return wishes;
+  requested.wall = optional_ms(timeout_ms);
+  requested.cpu_time = optional_ms(cpu_ms);
+  requested.memory_bytes = times<std::uint64_t>(memory_mb, 1u << 20);
+  requested.disk_bytes = times<std::uint64_t>(disk_mb, 1u << 20);
+  requested.output_bytes = times<std::uint64_t>(output_kb, 1024);
+  requested.pids = times<std::uint32_t>(pids, 1);
+  if (cpus) requested.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));
+  return requested;
 }
 
 }  // namespace glovebox::wire

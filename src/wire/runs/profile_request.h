@@ -9,6 +9,7 @@
 
 namespace glovebox::wire {
 
-Result<ProfileRequest> read_profile_request(const boost::json::value& value, const std::string& path);
+Result<ProfileRequest> read_profile_request(const boost::json::value& value,
+                                            const std::string& path);
 
 }  // namespace glovebox::wire

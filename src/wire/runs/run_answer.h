@@ -40,7 +40,7 @@ struct RunAnswer {
   bool warm = false;
   bool cancelled = false;
   std::chrono::microseconds queued{0};
-  std::optional<NetworkFigures> network;  // nothing: it had none
+  std::optional<NetworkFigures> network;         // nothing: it had none
   std::optional<PreparedPackageSet> packages{};  // nothing: none were asked for
 };
 

@@ -97,8 +97,8 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
 }
 
 Result<> read_stdin(ObjectReader& fields, RunRequest& request) {
-  TRY(auto text, fields.text("stdin", kMaxText));
-  TRY(const auto encoded, fields.text("stdin_base64", kMaxText));
+  TRY(auto text, fields.text("stdin", kMaxRequestText));
+  TRY(const auto encoded, fields.text("stdin_base64", kMaxRequestText));
   if (text && encoded) return fields.bad("stdin_base64", "cannot be combined with stdin");
   if (text) request.stdin_bytes = std::move(*text);
   if (encoded) {
@@ -128,8 +128,8 @@ Result<RequestFile> read_file(const json::value& value, const std::string& at) {
   if (!guest) return file.bad("path", guest.error().message());
   if (guest->str() == "/" || path->back() == '/') return file.bad("path", "must name a file");
   RequestFile out{.path = std::move(*guest), .content = {}, .mode = 0644};
-  TRY(auto content, file.text("content", kMaxText));
-  TRY(const auto encoded, file.text("content_base64", kMaxText));
+  TRY(auto content, file.text("content", kMaxRequestText));
+  TRY(const auto encoded, file.text("content_base64", kMaxRequestText));
   if (content && encoded) return file.bad("content_base64", "cannot be combined with content");
   if (!content && !encoded) return file.bad("content", "is missing (or give content_base64)");
   if (content) out.content = std::move(*content);

@@ -118,11 +118,11 @@ TEST(RunRequest, AMistakeNamesItsField) {
 
 TEST(RunRequest, UnknownFieldsAreMistakesWithASuggestion) {
   EXPECT_EQ(complaint(R"({"language":"python","code":"1","stdn":"x"})"),
-            "stdn: is not known; did you mean \"stdin\"?");
+            "stdn: unknown field; did you mean \"stdin\"?");
   EXPECT_EQ(complaint(R"({"language":"python","code":"1","profile":{"memory":1}})"),
-            "profile.memory: is not known");
+            "profile.memory: unknown field");
   EXPECT_EQ(complaint(R"({"language":"python","code":"1","profile":{"memorymb":1}})"),
-            "profile.memorymb: is not known; did you mean \"memory_mb\"?");
+            "profile.memorymb: unknown field; did you mean \"memory_mb\"?");
 }
 
 TEST(RunRequest, CodeAndCommandExcludeEachOther) {

@@ -71,8 +71,8 @@ Verdict mixed(const Args&) {
   });
 }
 
-// First public, then inside: a gateway that resolves once for the check and again for the connection
-// is fooled.
+// First public, then inside: a gateway that resolves once for the check and again for the
+// connection is fooled.
 Verdict rebinding(const Args&) {
   return where_good_is_reached([] {
     Verdict verdict = denied("always the same answer");

@@ -11,6 +11,7 @@
 #include "dialects/e2b/envd/file_paths.h"
 #include "dialects/e2b/envd/filesystem_request.h"
 #include "http/router.h"
+#include "routing/listing_response.h"
 #include "sessions/files/file_json.h"
 
 namespace glovebox::e2b {
@@ -26,11 +27,6 @@ using wire::FileOp;
 using wire::FileRequest;
 
 constexpr std::uint64_t kMaxListed = 1'000'000;
-constexpr std::size_t kRecordBuffer = 64 * 1024;
-// A listing up to this size is sent whole, so that it can still become an error; a larger one is
-// streamed.
-constexpr std::size_t kMaxHeldListing = 512 * 1024;
-
 Response entry_response(const std::string& record, const std::string& asked) {
   const auto entry = sessions::entry_of(record);
   if (!entry) return failure_response(failure_of(entry.error()));
@@ -38,71 +34,6 @@ Response entry_response(const std::string& record, const std::string& asked) {
 }
 
 std::string quoted_path(const std::string& path) { return "'" + to_utf8(path) + "'"; }
-
-// Turns records into the elements of a JSON array, and sends them when there are many.
-class DirectoryListing {
- public:
-  DirectoryListing(node::FileTransfer& transfer, std::string directory, ResponseWriter& writer)
-      : transfer_(transfer), directory_(std::move(directory)), writer_(writer) {}
-
-  Task<Response> send_all() {
-    std::string buffer(kRecordBuffer, '\0');
-    while (true) {
-      const std::size_t got = co_await transfer_.read_some(buffer.data(), buffer.size());
-      if (got == 0) break;
-      reader_.add({buffer.data(), got});
-      CO_TRY_OK(take_records());
-      if (text_.size() < kMaxHeldListing) continue;
-      const bool there = co_await flush();
-      if (!there) co_return Response::streamed();
-    }
-    auto done = co_await transfer_.done();
-    if (done && (!reader_.empty() || done->message == "truncated" || count_ > kMaxListed)) {
-      done = fail(Errc::kResourceExhausted, "the directory has too many entries");
-    }
-    if (!done && writer_.begun()) co_return fail(Error(done.error()));
-    if (!done) co_return failure_response(file_failure(done.error(), directory_));
-    text_ += "]}";
-    if (!writer_.begun()) {
-      Response response = Response::json(std::move(text_));
-      response.headers.set("Content-Type", "application/json");
-      co_return response;
-    }
-    const bool there = co_await flush();
-    if (there) co_await writer_.finish();
-    co_return Response::streamed();
-  }
-
- private:
-  Result<> take_records() {
-    while (true) {
-      TRY(const std::optional<std::string> record, reader_.next());
-      if (!record) return {};
-      TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
-      if (++count_ > kMaxListed) continue;  // the helper was given the limit
-      if (count_ > 1) text_ += ',';
-      text_ += json::serialize(entry_json(entry, sessions::path_below(directory_, entry.path)));
-    }
-  }
-
-  asio::awaitable<bool> flush() {
-    if (!writer_.begun()) {
-      http::Headers headers{{"Content-Type", "application/json"}};
-      const bool there = co_await writer_.begin(200, std::move(headers));
-      if (!there) co_return false;
-    }
-    const bool there = co_await writer_.write_view(text_);
-    text_.clear();
-    co_return there;
-  }
-
-  node::FileTransfer& transfer_;
-  const std::string directory_;
-  ResponseWriter& writer_;
-  wire::RecordReader reader_;
-  std::string text_ = "{\"entries\":[";
-  std::uint64_t count_ = 0;
-};
 
 }  // namespace
 
@@ -151,8 +82,21 @@ Task<Response> FilesystemRoutes::list_dir(Request& request, ResponseWriter& writ
   const auto top = sessions::entry_of(transfer->entry());
   if (!top) co_return failure_response(failure_of(top.error()));
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
-  DirectoryListing listing(*transfer, whole_path(top->path, wanted->at), writer);
-  co_return co_await listing.send_all();
+  const std::string directory = whole_path(top->path, wanted->at);
+  routing::ListingResponse::EntryJson entry_text = [&directory](const wire::FileEntry& entry) {
+    return json::serialize(entry_json(entry, sessions::path_below(directory, entry.path)));
+  };
+  routing::ListingResponse listing(*transfer, kMaxListed, writer, std::move(entry_text));
+  Result<bool> read = co_await listing.read_all();
+  if (read && listing.is_truncated()) {
+    read = fail(Errc::kResourceExhausted, "the directory has too many entries");
+  }
+  if (!read && writer.begun()) co_return fail(Error(read.error()));
+  if (!read) co_return failure_response(file_failure(read.error(), directory));
+  if (!*read) co_return Response::streamed();
+  CO_TRY(Response response, co_await listing.finish("}"));
+  if (!response.is_streamed) response.headers.set("Content-Type", "application/json");
+  co_return response;
 }
 
 Task<Response> FilesystemRoutes::make_dir(Request& request, ResponseWriter&) {

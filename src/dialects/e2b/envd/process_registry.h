@@ -15,7 +15,7 @@
 #include "dialects/e2b/envd/process_followers.h"
 #include "dialects/e2b/envd/process_json.h"
 #include "node/sessions/session_service.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/sessions.h"
 

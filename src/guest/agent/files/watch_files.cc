@@ -27,7 +27,7 @@ Result<> watch_files(HelperLink& link) {
     TRY_OK(out.flush());
     // POLLERR is reported when the pipe has no reader any more.
     pollfd events[2] = {{tree.fd(), POLLIN, 0}, {link.data(), 0, 0}};
-    const int ready = ::poll(descriptors, 2, tree.has_open_move() ? kOtherHalfMs : -1);
+    const int ready = ::poll(events, 2, tree.has_open_move() ? kOtherHalfMs : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return fail_with(errno);
     if (events[1].revents != 0) return {};

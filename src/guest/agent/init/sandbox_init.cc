@@ -213,7 +213,7 @@ Result<> attach_mounts(Setup& setup) {
   return {};
 }
 
-Result<> join_cgroups(Setup& setup) {
+Result<> join_setup_cgroups(Setup& setup) {
   for (const UniqueFd& cgroup : setup.cgroups) {
     // "0" is the writing thread itself, for which the kernel takes no system-wide lock.
     if (::write(cgroup.get(), "0", 1) != 1) return fail(Error::from_errno("join"));

@@ -23,7 +23,13 @@
 namespace glovebox::agent {
 namespace {
 
-enum ZygoteFd : std::size_t { kSocketFd, kRootFd, kUsrFd, kDevFd, kFirstCgroupFd };
+enum ZygoteFd : std::size_t {
+  kZygoteSocketFd,
+  kZygoteRootFd,
+  kZygoteUsrFd,
+  kZygoteDevFd,
+  kZygoteFirstCgroupFd
+};
 constexpr int kItsSocket = 3;
 
 struct ZygoteSetup {
@@ -32,12 +38,12 @@ struct ZygoteSetup {
 };
 
 Result<> check_descriptors(ZygoteSetup& setup) {
-  if (setup.fds.size() == kFirstCgroupFd + setup.make.cgroups) return {};
+  if (setup.fds.size() == kZygoteFirstCgroupFd + setup.make.cgroups) return {};
   return fail(Errc::kProtocol, "the number of descriptors does not fit MakeZygote");
 }
 
 Result<> join_zygote_cgroups(ZygoteSetup& setup) {
-  for (std::size_t i = kFirstCgroupFd; i < setup.fds.size(); ++i) {
+  for (std::size_t i = kZygoteFirstCgroupFd; i < setup.fds.size(); ++i) {
     if (::write(setup.fds[i].get(), "0", 1) != 1) return fail(Error::from_errno("join"));
   }
   if (::unshare(CLONE_NEWCGROUP) != 0) return fail(Error::from_errno("unshare cgroup namespace"));
@@ -48,10 +54,10 @@ Result<> mount_template_root(ZygoteSetup& setup) {
   TRY_OK(make_mounts_private());
   // It sees only its own processes, not those of sandboxes.
   TRY_OK(mount_proc("hidepid=2"));
-  TRY_OK(attach(setup.fds[kDevFd].get(), "/dev"));
+  TRY_OK(attach(setup.fds[kZygoteDevFd].get(), "/dev"));
   TRY_OK(mask_proc_below(""));
-  TRY_OK(attach(setup.fds[kRootFd].get(), kStage));
-  TRY_OK(attach(setup.fds[kUsrFd].get(), std::string(kStage) + "/usr"));
+  TRY_OK(attach(setup.fds[kZygoteRootFd].get(), kStage));
+  TRY_OK(attach(setup.fds[kZygoteUsrFd].get(), std::string(kStage) + "/usr"));
   TRY_OK(move_proc_and_dev());
   return pivot_into_stage();
 }
@@ -70,7 +76,7 @@ Result<> set_zygote_rlimits(ZygoteSetup&) {
 }
 
 Result<> take_descriptors(ZygoteSetup& setup) {
-  const int socket = setup.fds[kSocketFd].get();
+  const int socket = setup.fds[kZygoteSocketFd].get();
   if (socket == kItsSocket) {
     if (::fcntl(socket, F_SETFD, 0) != 0) return fail(Error::from_errno("keep the socket"));
   } else if (::dup2(socket, kItsSocket) < 0) {
@@ -174,7 +180,8 @@ void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds) {
       const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
                                        done.error().sys_errno()};
       if (!setup.fds.empty()) {
-        (void)send_message(setup.fds[kSocketFd].get(), wire::encode(wire::PlanMessage(failed)));
+        (void)send_message(setup.fds[kZygoteSocketFd].get(),
+                           wire::encode(wire::PlanMessage(failed)));
       }
       ::_exit(1);
     }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "guest/agent/run/program.h"
 #include "base/wall_clock.h"
+#include "guest/agent/run/program.h"
 
 namespace glovebox::agent {
 namespace {

@@ -1,4 +1,4 @@
-// For tests: a host whose sandboxes have files in memory and scripts that do what the test says.
+// A fake host whose sandboxes have files in memory and scripts that the test defines.
 // An "archive" of a tree is its names and contents, one after the other.
 #pragma once
 
@@ -20,7 +20,7 @@ struct FakeRoom {
   std::shared_ptr<sessions::FakeSession> session;
   std::map<std::string, std::string> files;  // by path
   std::map<std::string, std::uint32_t> modes;
-  std::vector<std::string> scripts;  // that were run in it
+  std::vector<std::string> scripts;  // run in it so far
   bool is_gone = false;
 
   void put(std::string path, std::string content) { files[std::move(path)] = std::move(content); }
@@ -35,7 +35,7 @@ class FakeBuildHost final : public node::SessionService, public node::LayerServi
   std::function<void(FakeRoom&, const std::string& script, sessions::FakeProcess&)> on_script;
   std::function<Result<>(const node::SessionSpec&)> on_create;
   bool holds_creates = false;  // until they are cancelled
-  bool is_stuck = false;       // no byte moves any more
+  bool is_stuck = false;       // transfers stall
   std::vector<std::shared_ptr<FakeRoom>> rooms;
 
   std::map<std::string, LayerRecord> layers;
@@ -68,7 +68,7 @@ class FakeBuildHost final : public node::SessionService, public node::LayerServi
   asio::io_context& io_;
 };
 
-// What kTarOut of `path` gives.
+// The archive that kTarOut of `path` returns.
 std::string fake_archive(const FakeRoom& room, const std::string& path);
 
 }  // namespace glovebox::packages

@@ -1,5 +1,5 @@
-// Which ends were the kernel's, for memory: it counts its kills per sandbox, and this remembers the
-// count that was seen last. Only asked about ends that look like one.
+// Decides whether the kernel killed a process for memory: the kernel counts such kills per sandbox,
+// and this remembers the last count. Callers ask only about ends that look like such a kill.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class OomKillCounter {
  public:
   explicit OomKillCounter(node::SessionService& service) : service_(service) {}
 
-  // Before the first process of a session that this server starts or looks after.
+  // Call it before this server starts or adopts the first process of a session.
   asio::awaitable<void> open(SandboxId id);
   asio::awaitable<bool> was_killed(SandboxId id, wire::ProcessEnd end);
 

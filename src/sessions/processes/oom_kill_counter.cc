@@ -1,4 +1,4 @@
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 
 #include <csignal>
 
@@ -13,13 +13,13 @@ asio::awaitable<void> OomKillCounter::open(SandboxId id) {
                   [this](const auto& one) { return service_.find_session(one.first) == nullptr; });
   }
   const auto usage = co_await service_.measure_session(id);
-  // Not a figure: the agent's own word is all there is.
+  // No kernel counter is available: only the agent's report remains.
   if (usage) seen_.emplace(id, usage->oom_kills);
 }
 
 asio::awaitable<bool> OomKillCounter::was_killed(SandboxId id, wire::ProcessEnd end) {
   if (end.oom_killed) co_return true;
-  // A shell whose last command was killed says 137 and has no signal of its own.
+  // A shell whose last command was killed exits with 137 and has no signal itself.
   if (end.signal != SIGKILL && end.code != kExitKilled) co_return false;
   const auto usage = co_await service_.measure_session(id);
   const auto seen = seen_.find(id);
