@@ -26,6 +26,18 @@ sessions::SessionOptions quick() {
   return options;
 }
 
+api::ApiSettings with_domain(std::string domain) {
+  api::ApiSettings settings;
+  settings.domain = std::move(domain);
+  return settings;
+}
+
+api::ApiSettings off_loopback() {
+  api::ApiSettings settings;
+  settings.is_loopback = false;
+  return settings;
+}
+
 class E2bSandboxes : public ::testing::Test {
  protected:
   explicit E2bSandboxes(api::ApiSettings settings = {}) : test_(std::move(settings), quick()) {
@@ -107,7 +119,7 @@ TEST_F(E2bSandboxes, ACreatedOneHasAllFieldsThatClientsNeed) {
 
 class E2bSandboxesWithADomain : public E2bSandboxes {
  protected:
-  E2bSandboxesWithADomain() : E2bSandboxes({.domain = "boxes.example"}) {}
+  E2bSandboxesWithADomain() : E2bSandboxes(with_domain("boxes.example")) {}
 };
 
 TEST_F(E2bSandboxesWithADomain, AreReachedBelowIt) {
@@ -117,7 +129,7 @@ TEST_F(E2bSandboxesWithADomain, AreReachedBelowIt) {
 
 class E2bSandboxesOffLoopback : public E2bSandboxes {
  protected:
-  E2bSandboxesOffLoopback() : E2bSandboxes({.is_loopback = false}) {}
+  E2bSandboxesOffLoopback() : E2bSandboxes(off_loopback()) {}
 };
 
 TEST_F(E2bSandboxesOffLoopback, HaveNoDomainUnlessOneIsConfigured) {

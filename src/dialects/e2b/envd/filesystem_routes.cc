@@ -33,7 +33,7 @@ Response entry_response(const std::string& record, const std::string& asked) {
   return message_response({{"entry", entry_json(*entry, whole_path(entry->path, asked))}});
 }
 
-std::string quoted(const std::string& path) { return "'" + to_utf8(path) + "'"; }
+std::string quoted_path(const std::string& path) { return "'" + to_utf8(path) + "'"; }
 
 }  // namespace
 
@@ -109,12 +109,12 @@ Task<Response> FilesystemRoutes::make_dir(Request& request, ResponseWriter&) {
   if (!done && done.error().sys_errno() == EEXIST) {
     co_return failure_response(
         {Code::kInvalidArgument,
-         "path already exists but it is not a directory: " + quoted(wanted->path)});
+         "path already exists but it is not a directory: " + quoted_path(wanted->path)});
   }
   if (!done) co_return failure_response(file_failure(done.error(), wanted->path));
   if (done->entries == 0) {
     co_return failure_response(
-        {Code::kAlreadyExists, "directory already exists: " + quoted(wanted->path)});
+        {Code::kAlreadyExists, "directory already exists: " + quoted_path(wanted->path)});
   }
   co_return entry_response(done->entry, wanted->at);
 }
