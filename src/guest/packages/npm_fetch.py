@@ -79,10 +79,10 @@ def secrets(path):
 
 def installed(tree):
     """(artefacts, whether any of them has scripts), by npm's own record of what it put there."""
-    path = os.path.join(tree, "node_modules", ".package-lock.json")
-    if not os.path.exists(path):
+    record = os.path.join(tree, "node_modules", ".package-lock.json")
+    if not os.path.exists(record):
         raise Refused("npm installed nothing")
-    with open(path) as file:
+    with open(record) as file:
         packages = json.load(file)["packages"]
     found, scripts = [], False
     for path, package in sorted(packages.items()):
@@ -98,7 +98,7 @@ def installed(tree):
         name = path.removeprefix("node_modules/")
         file = str(package.get("resolved") or "").rpartition("/")[2] or "%s-%s.tgz" % (name.rpartition("/")[2], version)
         found.append({"name": name, "version": version, "file": file, "sha256": integrity})
-    found.append(shape_of(path))
+    found.append(shape_of(record))
     return found, scripts
 
 
