@@ -75,15 +75,15 @@ std::span<const routing::RouteRow<ContextRoutes>> ContextRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ContextRoutes> kRows[] = {
       {Method::kPost, "/v1/sandboxes/{id}/contexts", routing::Access::kKey,
-       &ContextRoutes::create_context, "Make a code context", 256 * 1024},
+       &ContextRoutes::create_context, "Create a code context", 256 * 1024},
       {Method::kGet, "/v1/sandboxes/{id}/contexts", routing::Access::kKey,
-       &ContextRoutes::list_contexts, "The code contexts of a sandbox"},
+       &ContextRoutes::list_contexts, "List the code contexts of a sandbox"},
       {Method::kGet, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey,
-       &ContextRoutes::get_context, "One code context"},
+       &ContextRoutes::get_context, "Get a code context"},
       {Method::kDelete, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey,
        &ContextRoutes::delete_context, "End a code context"},
       {Method::kPost, "/v1/sandboxes/{id}/contexts/{context}/interrupt", routing::Access::kKey,
-       &ContextRoutes::interrupt_context, "Stop what a code context runs, and keep its state"},
+       &ContextRoutes::interrupt_context, "Interrupt a code context and keep its state"},
   };
   return kRows;
 }

@@ -12,10 +12,11 @@ std::span<const routing::RouteRow<DocsRoutes>> DocsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<DocsRoutes> kRows[] = {
       {Method::kGet, "/openapi.yaml", routing::Access::kOperator, &DocsRoutes::openapi,
-       "This contract"},
+       "Get this contract"},
       {Method::kGet, "/docs", routing::Access::kOperator, &DocsRoutes::docs,
-       "This contract, for people"},
-      {Method::kGet, "/", routing::Access::kOpen, &DocsRoutes::front_page, "Where to look"},
+       "Show this contract as a web page"},
+      {Method::kGet, "/", routing::Access::kOpen, &DocsRoutes::front_page,
+       "Show where to find the documentation"},
   };
   return kRows;
 }

@@ -60,7 +60,7 @@ std::span<const routing::RouteRow<EventRoutes>> EventRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<EventRoutes> kRows[] = {
       {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events,
-       "What happens in your project, live"},
+       "Follow the events of your project"},
   };
   return kRows;
 }

@@ -318,7 +318,7 @@ std::span<const routing::RouteRow<ExecStreamRoutes>> ExecStreamRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ExecStreamRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr,
-       "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
+       "Start or attach to a process (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
   };
   return kRows;
 }

@@ -95,21 +95,21 @@ std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::read_file,
-       "The bytes of a file"},
+       "Read a file"},
       {Method::kPut, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::write_file,
-       "Write a file, whole or not at all", 0, nullptr, true},
+       "Write a file atomically", 0, nullptr, true},
       {Method::kDelete, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::remove_file,
-       "Remove a file or a tree"},
+       "Remove a file or a directory tree"},
       {Method::kGet, "/v1/sandboxes/{id}/files/stat", routing::Access::kKey, &FileRoutes::stat_file,
-       "What is known of a file"},
+       "Get information about a file"},
       {Method::kGet, "/v1/sandboxes/{id}/files/exists", routing::Access::kKey,
-       &FileRoutes::file_exists, "Is there such a file?"},
+       &FileRoutes::file_exists, "Check whether a file exists"},
       {Method::kPost, "/v1/sandboxes/{id}/files/mkdir", routing::Access::kKey,
-       &FileRoutes::make_directory, "Make a directory and its parents"},
+       &FileRoutes::make_directory, "Create a directory and its parents"},
       {Method::kPost, "/v1/sandboxes/{id}/files/move", routing::Access::kKey,
-       &FileRoutes::move_file, "Move a file or a tree"},
+       &FileRoutes::move_file, "Move a file or a directory tree"},
       {Method::kPost, "/v1/sandboxes/{id}/files/copy", routing::Access::kKey,
-       &FileRoutes::copy_file, "Copy a file or a tree"},
+       &FileRoutes::copy_file, "Copy a file or a directory tree"},
   };
   return kRows;
 }

@@ -56,9 +56,9 @@ std::span<const routing::RouteRow<FileTreeRoutes>> FileTreeRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileTreeRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey,
-       &FileTreeRoutes::list_files, "What is in a directory"},
+       &FileTreeRoutes::list_files, "List a directory"},
       {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
-       &FileTreeRoutes::read_tar, "A tree as a tar archive"},
+       &FileTreeRoutes::read_tar, "Download a directory tree as a tar archive"},
       {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
        &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
   };

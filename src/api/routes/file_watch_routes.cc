@@ -111,7 +111,7 @@ std::span<const routing::RouteRow<FileWatchRoutes>> FileWatchRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileWatchRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/files/watch", routing::Access::kKey,
-       &FileWatchRoutes::watch_files, "What happens to files, live (also as a WebSocket)", 0,
+       &FileWatchRoutes::watch_files, "Watch files for changes (also as a WebSocket)", 0,
        &FileWatchRoutes::watch_files_stream},
   };
   return kRows;

@@ -79,11 +79,12 @@ std::optional<std::string> project_filter(const Request& request) {
 std::span<const routing::RouteRow<KeyRoutes>> KeyRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<KeyRoutes> kRows[] = {
-      {Method::kPost, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::create_key, "Make a key"},
+      {Method::kPost, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::create_key,
+       "Create an API key"},
       {Method::kGet, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::list_keys,
-       "All keys, without their secrets"},
+       "List all API keys without their secrets"},
       {Method::kDelete, "/v1/keys/{id}", routing::Access::kAdmin, &KeyRoutes::revoke_key,
-       "Revoke a key"},
+       "Revoke an API key"},
   };
   return kRows;
 }

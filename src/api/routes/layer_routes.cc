@@ -95,17 +95,17 @@ std::span<const routing::RouteRow<LayerRoutes>> LayerRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<LayerRoutes> kRows[] = {
       {Method::kGet, "/v1/layers", routing::Access::kKey, &LayerRoutes::list_layers,
-       "Sets of packages that were installed"},
+       "List the layers of installed packages"},
       {Method::kPost, "/v1/layers", routing::Access::kKey, &LayerRoutes::build_layer,
-       "Install a set of packages ahead", routing::kSandboxBody},
+       "Install a set of packages in advance", routing::kSandboxBody},
       {Method::kPost, "/v1/layers/prune", routing::Access::kAdmin, &LayerRoutes::prune_layers,
-       "Remove layers that are not used"},
+       "Remove unused layers"},
       {Method::kGet, "/v1/layers/{id}", routing::Access::kKey, &LayerRoutes::get_layer,
-       "One layer"},
+       "Get a layer"},
       {Method::kDelete, "/v1/layers/{id}", routing::Access::kAdmin, &LayerRoutes::remove_layer,
        "Remove a layer"},
       {Method::kPost, "/v1/layers/{id}/check", routing::Access::kAdmin, &LayerRoutes::check_layer,
-       "Compare a layer with what it was"},
+       "Verify the contents of a layer"},
   };
   return kRows;
 }

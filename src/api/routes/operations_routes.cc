@@ -61,13 +61,13 @@ std::span<const routing::RouteRow<OperationsRoutes>> OperationsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<OperationsRoutes> kRows[] = {
       {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage,
-       "Remove what is past its retention"},
+       "Remove objects past their retention time"},
       {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics,
-       "Figures for Prometheus"},
+       "Get metrics for Prometheus"},
       {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health,
-       "Is the server alive?"},
+       "Check whether the server is alive"},
       {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready,
-       "Can the server run something now?"},
+       "Check whether the server can run code now"},
   };
   return kRows;
 }

@@ -57,7 +57,7 @@ std::span<const routing::RouteRow<PortRoutes>> PortRoutes::rows() {
   using http::Method;
   using routing::Access;
   constexpr std::string_view kPattern = "/v1/sandboxes/{id}/ports/{port}/{path*}";
-  constexpr std::string_view kSummary = "Ask a service inside a sandbox";
+  constexpr std::string_view kSummary = "Send a request to a service inside a sandbox";
   static constexpr routing::RouteRow<PortRoutes> kRows[] = {
       {Method::kGet, kPattern, Access::kKey, &PortRoutes::forward_to_port, kSummary, 0,
        &PortRoutes::upgrade_to_port, true},

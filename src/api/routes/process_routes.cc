@@ -50,15 +50,15 @@ std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey,
-       &ProcessRoutes::list_processes, "The processes of a sandbox"},
+       &ProcessRoutes::list_processes, "List the processes of a sandbox"},
       {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
-       &ProcessRoutes::get_process, "One process"},
+       &ProcessRoutes::get_process, "Get a process"},
       {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
-       &ProcessRoutes::delete_process, "End a process and forget it"},
+       &ProcessRoutes::delete_process, "End a process and remove its record"},
       {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey,
-       &ProcessRoutes::signal_process, "Send a process a signal"},
+       &ProcessRoutes::signal_process, "Send a signal to a process"},
       {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey,
-       &ProcessRoutes::wait_process, "Wait until a process has ended"},
+       &ProcessRoutes::wait_process, "Wait for a process to end"},
       {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey,
        &ProcessRoutes::write_process, "Write to a process", 2u << 20},
   };

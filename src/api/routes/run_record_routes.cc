@@ -95,9 +95,9 @@ std::span<const routing::RouteRow<RunRecordRoutes>> RunRecordRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<RunRecordRoutes> kRows[] = {
       {Method::kGet, "/v1/runs", routing::Access::kKey, &RunRecordRoutes::list_runs,
-       "Runs of your project"},
+       "List the runs of your project"},
       {Method::kGet, "/v1/runs/{id}", routing::Access::kKey, &RunRecordRoutes::get_run,
-       "One run, with its output"},
+       "Get a run with its output"},
   };
   return kRows;
 }

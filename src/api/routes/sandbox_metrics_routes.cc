@@ -44,11 +44,13 @@ std::span<const routing::RouteRow<SandboxMetricsRoutes>> SandboxMetricsRoutes::r
   using http::Method;
   static constexpr routing::RouteRow<SandboxMetricsRoutes> kRows[] = {
       {Method::kGet, "/v1/sandboxes/{id}/network", routing::Access::kKey,
-       &SandboxMetricsRoutes::sandbox_network, "What a sandbox may reach, and what it did"},
+       &SandboxMetricsRoutes::sandbox_network,
+       "Get a sandbox's network policy and network activity"},
       {Method::kGet, "/v1/sandboxes/{id}/metrics", routing::Access::kKey,
-       &SandboxMetricsRoutes::sandbox_metrics, "What a sandbox uses, now and lately"},
+       &SandboxMetricsRoutes::sandbox_metrics,
+       "Get the current and recent resource usage of a sandbox"},
       {Method::kGet, "/v1/sandboxes/{id}/logs", routing::Access::kKey,
-       &SandboxMetricsRoutes::sandbox_logs, "What happened in a sandbox lately"},
+       &SandboxMetricsRoutes::sandbox_logs, "Get the recent log of a sandbox"},
   };
   return kRows;
 }

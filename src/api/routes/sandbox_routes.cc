@@ -29,21 +29,21 @@ std::span<const routing::RouteRow<SandboxRoutes>> SandboxRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<SandboxRoutes> kRows[] = {
       {Method::kPost, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::create_sandbox,
-       "Make a sandbox that lives on", routing::kSandboxBody},
+       "Create a persistent sandbox", routing::kSandboxBody},
       {Method::kGet, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::list_sandboxes,
-       "Sandboxes of your project"},
+       "List the sandboxes of your project"},
       {Method::kGet, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::get_sandbox,
-       "One sandbox"},
+       "Get a sandbox"},
       {Method::kDelete, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::delete_sandbox,
        "End a sandbox"},
       {Method::kPatch, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::change_sandbox,
-       "Change a sandbox's time to live, metadata or what it may reach", routing::kSandboxBody},
+       "Change a sandbox's time to live, metadata or network policy", routing::kSandboxBody},
       {Method::kPost, "/v1/sandboxes/{id}/pause", routing::Access::kKey,
-       &SandboxRoutes::pause_sandbox, "Stop a sandbox's processes where they are"},
+       &SandboxRoutes::pause_sandbox, "Pause a sandbox"},
       {Method::kPost, "/v1/sandboxes/{id}/resume", routing::Access::kKey,
-       &SandboxRoutes::resume_sandbox, "Let a paused sandbox go on"},
+       &SandboxRoutes::resume_sandbox, "Resume a paused sandbox"},
       {Method::kPost, "/v1/sandboxes/{id}/keepalive", routing::Access::kKey,
-       &SandboxRoutes::keep_sandbox_alive, "Begin a sandbox's time to live anew"},
+       &SandboxRoutes::keep_sandbox_alive, "Restart a sandbox's time to live"},
   };
   return kRows;
 }

@@ -40,11 +40,11 @@ std::span<const routing::RouteRow<SnapshotRoutes>> SnapshotRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<SnapshotRoutes> kRows[] = {
       {Method::kPost, "/v1/sandboxes/{id}/snapshots", routing::Access::kKey,
-       &SnapshotRoutes::create_snapshot, "Keep what a sandbox has on its disk"},
+       &SnapshotRoutes::create_snapshot, "Create a snapshot of a sandbox's files"},
       {Method::kGet, "/v1/snapshots", routing::Access::kKey, &SnapshotRoutes::list_snapshots,
-       "Snapshots of your project"},
+       "List the snapshots of your project"},
       {Method::kGet, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::get_snapshot,
-       "One snapshot"},
+       "Get a snapshot"},
       {Method::kDelete, "/v1/snapshots/{id}", routing::Access::kKey,
        &SnapshotRoutes::delete_snapshot, "Remove a snapshot"},
   };

@@ -23,13 +23,13 @@ std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
       {Method::kGet, "/v1/templates", routing::Access::kKey, &TemplateRoutes::list_templates,
-       "What sandboxes can be made of"},
+       "List the templates for sandboxes"},
       {Method::kPost, "/v1/templates", routing::Access::kKey, &TemplateRoutes::create_template,
-       "Make a template of your project's own", routing::kSandboxBody},
+       "Create a template for your project", routing::kSandboxBody},
       {Method::kGet, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::get_template,
-       "One template, and how it is doing"},
+       "Get a template and its state"},
       {Method::kDelete, "/v1/templates/{name}", routing::Access::kKey,
-       &TemplateRoutes::delete_template, "Remove a template of your project's own"},
+       &TemplateRoutes::delete_template, "Remove a template of your project"},
   };
   return kRows;
 }

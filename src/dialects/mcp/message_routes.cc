@@ -131,9 +131,9 @@ std::span<const routing::RouteRow<MessageRoutes>> MessageRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<MessageRoutes> kRows[] = {
       {Method::kPost, "/mcp", Access::kKey, &MessageRoutes::post_message,
-       "One message of the Model Context Protocol", kMaxMessage},
+       "Send a Model Context Protocol message", kMaxMessage},
       {Method::kGet, "/mcp", Access::kKey, &MessageRoutes::open_stream,
-       "Refused, since the server begins no messages"},
+       "Open a stream of server messages (not supported)"},
       {Method::kDelete, "/mcp", Access::kKey, &MessageRoutes::end_conversation,
        "End a conversation and its sandbox"},
   };

@@ -21,11 +21,11 @@ std::span<const routing::RouteRow<ContainerRoutes>> ContainerRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<ContainerRoutes> kRows[] = {
       {Method::kGet, "/api/v1/containers", Access::kKey, &ContainerRoutes::list_containers,
-       "The sandboxes of your project that live"},
+       "List the living sandboxes of your project"},
       {Method::kGet, "/api/v1/containers/{id}", Access::kKey, &ContainerRoutes::get_container,
-       "The sandbox of a session"},
+       "Get the sandbox of a session"},
       {Method::kGet, "/api/v1/containers/{id}/logs", Access::kKey, &ContainerRoutes::container_logs,
-       "What happened in a session's sandbox lately"},
+       "Get the recent log of a session's sandbox"},
   };
   return kRows;
 }

@@ -130,9 +130,9 @@ std::span<const routing::RouteRow<ExecutionRoutes>> ExecutionRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<ExecutionRoutes> kRows[] = {
       {Method::kPost, "/api/v1/sessions/{id}/execute", Access::kKey, &ExecutionRoutes::execute,
-       "Start a handler, and do not wait", http::kDefaultBodyLimit},
+       "Start a handler without waiting for it", http::kDefaultBodyLimit},
       {Method::kGet, "/api/v1/sessions/{id}/result", Access::kKey,
-       &ExecutionRoutes::execution_result, "What an execution came to"},
+       &ExecutionRoutes::execution_result, "Get the result of an execution"},
   };
   return kRows;
 }

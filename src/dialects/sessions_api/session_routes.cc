@@ -37,13 +37,13 @@ std::span<const routing::RouteRow<SessionRoutes>> SessionRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<SessionRoutes> kRows[] = {
       {Method::kPost, "/api/v1/sessions", Access::kKey, &SessionRoutes::create_session,
-       "Make a session for handlers", 256 * 1024},
+       "Create a session for handlers", 256 * 1024},
       {Method::kGet, "/api/v1/sessions/{id}", Access::kKey, &SessionRoutes::get_session,
-       "One session"},
+       "Get a session"},
       {Method::kDelete, "/api/v1/sessions/{id}", Access::kKey, &SessionRoutes::delete_session,
-       "End a session, if it has not ended"},
+       "End a session if it has not ended"},
       {Method::kGet, "/api/v1/sessions/{id}/status", Access::kKey, &SessionRoutes::session_status,
-       "How a session and its last execution are doing"},
+       "Get the status of a session and its last execution"},
   };
   return kRows;
 }

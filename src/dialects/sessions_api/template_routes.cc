@@ -7,9 +7,9 @@ std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
       {Method::kGet, "/api/v1/templates", Access::kKey, &TemplateRoutes::list_templates,
-       "What sessions can be made of"},
+       "List the templates for sessions"},
       {Method::kPost, "/api/v1/templates", Access::kKey, &TemplateRoutes::create_template,
-       "Make a template of your project's own"},
+       "Create a template for your project"},
   };
   return kRows;
 }

@@ -61,9 +61,9 @@ std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<FileRoutes> kRows[] = {
       {Method::kGet, "/workspace/se/download/{session_id}/{filename*}", Access::kKey,
-       &FileRoutes::download_file, "Download a file of a session"},
+       &FileRoutes::download_file, "Download a file from a session"},
       {Method::kGet, "/workspace/se/files/{session_id}", Access::kKey, &FileRoutes::list_files,
-       "The files of a session"},
+       "List the files of a session"},
   };
   return kRows;
 }

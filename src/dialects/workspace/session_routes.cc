@@ -38,11 +38,11 @@ std::span<const routing::RouteRow<SessionRoutes>> SessionRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<SessionRoutes> kRows[] = {
       {Method::kPost, "/workspace/se/session/{session_id}", Access::kKey,
-       &SessionRoutes::create_session, "Make a session under your own id"},
+       &SessionRoutes::create_session, "Create a session under your own id"},
       {Method::kDelete, "/workspace/se/session/{session_id}", Access::kKey,
        &SessionRoutes::delete_session, "End a session"},
       {Method::kGet, "/workspace/se/status/{session_id}", Access::kKey,
-       &SessionRoutes::session_status, "How a session is doing"},
+       &SessionRoutes::session_status, "Get the status of a session"},
   };
   return kRows;
 }

@@ -15,14 +15,15 @@ export interface paths {
         put?: never;
         /**
          * Run code or a command in a fresh sandbox
-         * @description The sandbox was never used before and is destroyed afterwards. With
-         *     `Accept: text/event-stream` or `application/x-ndjson` the answer comes as live events:
-         *     `stdout`, `stderr`, `result`, `error`, and at the end `exit`, which has everything but the
-         *     output. A failure of the platform after the first event is an `error` event whose code is
-         *     one of the error codes, and no `exit` follows. A client that goes away ends the run, unless
-         *     the request has an `Idempotency-Key`. Packages (`profile.dependencies`) are installed before
-         *     it runs, once for all who ask for the same: a stream then begins with `build` events, and an
-         *     installer that says no is 422 `dependencies_failed` with its own words.
+         * @description The sandbox has never been used before and is destroyed afterwards. With
+         *     `Accept: text/event-stream` or `application/x-ndjson` the response is a stream of live
+         *     events: `stdout`, `stderr`, `result`, `error`, and finally `exit`, which contains everything
+         *     except the output. A platform failure after the first event is an `error` event with one of
+         *     the error codes, and no `exit` follows. If the client disconnects, the run ends, unless the
+         *     request has an `Idempotency-Key`. Packages (`profile.dependencies`) are installed before the
+         *     run, once for all requests with the same packages: a stream then begins with `build` events.
+         *     If the installer fails, the response is 422 `dependencies_failed` with the installer's
+         *     message.
          */
         post: operations["run"];
         delete?: never;
@@ -42,11 +43,12 @@ export interface paths {
         put?: never;
         /**
          * Call an AWS Lambda handler in a fresh sandbox
-         * @description `handler(event, context)` of Python, or a handler of Node, as AWS Lambda calls it. It is a run
-         *     like any other: the same pools, limits, records, live events and `Idempotency-Key`. The
-         *     handler's value is `result`; an error of its own, and a call that did not come to its end, is
-         *     Lambda's error object in `error`. `__timeout` in the event (seconds) is taken out before the
-         *     handler sees it; of two times that were said the shorter one counts.
+         * @description Calls a Python `handler(event, context)` or a Node handler the way AWS Lambda does. The call
+         *     is a run like any other, with the same pools, limits, records, live events and
+         *     `Idempotency-Key`. `result` is the value that the handler returns. If the handler raises an
+         *     error or the call does not complete, `error` is Lambda's error object. `__timeout` in the
+         *     event (seconds) is removed before the handler sees the event; if two timeouts are given, the
+         *     shorter one applies.
          */
         post: operations["invokeFunction"];
         delete?: never;
@@ -63,9 +65,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Runs of your project
-         * @description Newest first. Records are written behind, in batches: a crash of the server loses the last
-         *     200 ms or 256 records. How long they are kept is the administrator's to say.
+         * List the runs of your project
+         * @description Newest first. Records are written asynchronously in batches: a server crash loses the last
+         *     200 ms or 256 records. The administrator configures how long records are kept.
          */
         get: operations["listRuns"];
         put?: never;
@@ -83,7 +85,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One run, with its output */
+        /** Get a run with its output */
         get: operations["getRun"];
         put?: never;
         post?: never;
@@ -101,18 +103,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sandboxes of your project
-         * @description Newest first, ended ones too as long as their records are kept. Any number of
-         *     `metadata.KEY=VALUE` (at most 8) narrow it down, as do the others.
+         * List the sandboxes of your project
+         * @description Newest first, including ended sandboxes as long as their records are kept. Filter with up to
+         *     8 `metadata.KEY=VALUE` parameters and with the other parameters.
          */
         get: operations["listSandboxes"];
         put?: never;
         /**
-         * Make a sandbox that lives on
-         * @description It lives until its `ttl_s` is over, somebody ends it or it ends itself, and outlives the
-         *     client and the server's restarts. With `agent_id`: if the project has a living sandbox of
-         *     the same `agent_id`, that one is the answer (200), resumed if it was paused, whatever else
-         *     the request says. A client that goes away before the answer ends what is being made.
+         * Create a persistent sandbox
+         * @description The sandbox (session) lives until its time to live (`ttl_s`) has ended, a client ends it or
+         *     it ends itself. It outlives the client's connection and server restarts. With `agent_id`: if
+         *     the project has a living sandbox with the same `agent_id`, the response is that sandbox
+         *     (200), resumed if it was paused, and the rest of the request is ignored. If the client
+         *     disconnects before the response, the sandbox being created is ended.
          */
         post: operations["createSandbox"];
         delete?: never;
@@ -128,22 +131,23 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One sandbox */
+        /** Get a sandbox */
         get: operations["getSandbox"];
         put?: never;
         post?: never;
         /**
          * End a sandbox
-         * @description Whatever is under way in it ends. Answered when nothing of it is left.
+         * @description Ends everything that runs in it. The response is sent when the sandbox is completely
+         *     removed.
          */
         delete: operations["deleteSandbox"];
         options?: never;
         head?: never;
         /**
-         * Change a sandbox's time to live, metadata or what it may reach
-         * @description A new `ttl_s` counts from now; that of a paused one from when it is resumed. `metadata`
-         *     replaces all of it, and so does `net`: new connections follow it at once, and those that it
-         *     forbids are cut.
+         * Change a sandbox's time to live, metadata or network policy
+         * @description A new `ttl_s` counts from now, or, for a paused sandbox, from when it is resumed. `metadata`
+         *     replaces all existing metadata, and `net` replaces the whole network policy: it applies to
+         *     new connections at once, and open connections that it forbids are closed.
          */
         patch: operations["changeSandbox"];
         trace?: never;
@@ -156,9 +160,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What a sandbox may reach, and what it did
-         * @description Decisions of the egress gateway, oldest first: each name, address, port and rule once, with how
-         *     often. At most 128 different ones are kept; the rest is counted in `left_out`.
+         * Get a sandbox's network policy and network activity
+         * @description Decisions of the egress gateway, oldest first: one entry for each combination of name,
+         *     address, port and rule, with a count. At most 128 different entries are kept; the rest are
+         *     counted in `left_out`.
          */
         get: operations["sandboxNetwork"];
         put?: never;
@@ -179,9 +184,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a sandbox's processes where they are
-         * @description A paused one uses no CPU and keeps its memory. A project may have so many (sessions.max_paused);
-         *     after sessions.paused_max it is ended.
+         * Pause a sandbox
+         * @description Stops its processes where they are. A paused sandbox uses no CPU and keeps its memory. The
+         *     number of paused sandboxes per project is limited (sessions.max_paused); a sandbox that has
+         *     been paused for sessions.paused_max is ended.
          */
         post: operations["pauseSandbox"];
         delete?: never;
@@ -200,8 +206,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a paused sandbox go on
-         * @description Its time to live begins anew.
+         * Resume a paused sandbox
+         * @description Its time to live starts again.
          */
         post: operations["resumeSandbox"];
         delete?: never;
@@ -219,7 +225,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a sandbox's time to live anew */
+        /** Restart a sandbox's time to live */
         post: operations["keepSandboxAlive"];
         delete?: never;
         options?: never;
@@ -235,8 +241,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What a sandbox uses, now and lately
-         * @description The history has a point every 10 seconds of its running, 60 at most.
+         * Get the current and recent resource usage of a sandbox
+         * @description The history has one point for every 10 seconds that the sandbox ran, at most 60.
          */
         get: operations["sandboxMetrics"];
         put?: never;
@@ -255,8 +261,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happened in a sandbox lately
-         * @description The last 256 lines, oldest first; kept by the running server only.
+         * Get the recent log of a sandbox
+         * @description The last 256 lines, oldest first. The log is not kept across server restarts.
          */
         get: operations["sandboxLogs"];
         put?: never;
@@ -277,9 +283,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep what a sandbox has on its disk
-         * @description Files, not memory and not processes. Only of a running sandbox. 429: the project has as many
-         *     as it may; 507: it is too large, or there is no room for it.
+         * Create a snapshot of a sandbox's files
+         * @description Saves files, but not memory or processes. The sandbox must be running. 429: the project has
+         *     reached its snapshot limit; 507: the snapshot is too large, or there is not enough disk
+         *     space.
          */
         post: operations["createSnapshot"];
         delete?: never;
@@ -295,7 +302,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Snapshots of your project */
+        /** List the snapshots of your project */
         get: operations["listSnapshots"];
         put?: never;
         post?: never;
@@ -312,13 +319,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One snapshot */
+        /** Get a snapshot */
         get: operations["getSnapshot"];
         put?: never;
         post?: never;
         /**
          * Remove a snapshot
-         * @description Sandboxes made of it keep what they have.
+         * @description Sandboxes created from it keep their files.
          */
         delete: operations["deleteSnapshot"];
         options?: never;
@@ -337,10 +344,11 @@ export interface paths {
         put?: never;
         /**
          * Run a command in a sandbox
-         * @description Collects what it prints and answers when it has ended. When its time is over the process
-         *     and its group are killed, `exit_code` is 124 and `timed_out` true. A client that goes away
-         *     ends it. With `background` the answer comes at once, and the process is listed under
-         *     `processes`; its stdin stays open for `POST …/stdin` unless one was given.
+         * @description Collects the output and responds when the command has ended. When the timeout expires, the
+         *     process and its process group are killed, `exit_code` is 124 and `timed_out` is true. If the
+         *     client disconnects, the process is ended. With `background` the response is sent at once,
+         *     and the process is listed under `processes`; its stdin stays open for `POST …/stdin` unless
+         *     the request contains stdin.
          */
         post: operations["exec"];
         delete?: never;
@@ -357,18 +365,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A process and its client, live (WebSocket)
-         * @description JSON messages. The client's first is `{"type":"start", …}` with the fields of `ExecRequest`
-         *     and `on_disconnect` (`keep`, the default, or `kill`), or
-         *     `{"type":"attach","process":n,"stdout_from":0,"stderr_from":0}`. Then `stdin` (`data` or
-         *     `data_base64`; a binary message is stdin, too), `close_stdin`, `signal`, `resize` (`rows`,
-         *     `columns`), `detach`. The server says `started` (`process`, `pid`), `stdout` and `stderr`
-         *     (`data`, or `data_base64` when it is not UTF-8, and `offset` in all that was printed),
-         *     `lost` (`stream`, `bytes`), `exit` (`exit_code`, `signal`, `oom_killed`, `timed_out`), after
-         *     which it closes, and `error` (`code`, `message`). Output comes as fast as the client takes
-         *     it; a slow client slows its own process. One client at a time: a new one takes over, and the
-         *     old one gets an error `taken_over`. There is no time limit unless `timeout_ms` says one.
-         *     While nobody is attached the last 256 KB of each stream are kept, and more is said as `lost`.
+         * Start or attach to a process (WebSocket)
+         * @description JSON messages. The client's first message is `{"type":"start", …}` with the fields of
+         *     `ExecRequest` and `on_disconnect` (`keep`, the default, or `kill`), or
+         *     `{"type":"attach","process":n,"stdout_from":0,"stderr_from":0}`. Later messages are `stdin`
+         *     (`data` or `data_base64`; a binary message is also stdin), `close_stdin`, `signal`, `resize`
+         *     (`rows`, `columns`) and `detach`. The server sends `started` (`process`, `pid`), `stdout`
+         *     and `stderr` (`data`, or `data_base64` if the output is not UTF-8, and `offset` in the whole
+         *     output), `lost` (`stream`, `bytes`), `exit` (`exit_code`, `signal`, `oom_killed`,
+         *     `timed_out`), after which it closes the connection, and `error` (`code`, `message`). Output
+         *     is sent as fast as the client reads it; a slow client slows down its own process. Only one
+         *     client can be attached at a time: a new client takes over, and the previous one gets the
+         *     error `taken_over`. There is no time limit unless `timeout_ms` is set. While no client is
+         *     attached, the last 256 KB of each stream are kept, and older output is reported as `lost`.
          */
         get: operations["execStream"];
         put?: never;
@@ -387,8 +396,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The processes of a sandbox
-         * @description Those that were started through the API; of those that have exited, the last 64.
+         * List the processes of a sandbox
+         * @description Lists the processes started through the API, including the last 64 that have exited.
          */
         get: operations["listProcesses"];
         put?: never;
@@ -406,11 +415,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One process */
+        /** Get a process */
         get: operations["getProcess"];
         put?: never;
         post?: never;
-        /** End a process and forget it */
+        /** End a process and remove its record */
         delete: operations["deleteProcess"];
         options?: never;
         head?: never;
@@ -426,7 +435,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a process a signal */
+        /** Send a signal to a process */
         post: operations["signalProcess"];
         delete?: never;
         options?: never;
@@ -441,7 +450,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Wait until a process has ended */
+        /** Wait for a process to end */
         get: operations["waitProcess"];
         put?: never;
         post?: never;
@@ -475,13 +484,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The code contexts of a sandbox */
+        /** List the code contexts of a sandbox */
         get: operations["listContexts"];
         put?: never;
         /**
-         * Make a code context
-         * @description A live interpreter whose variables, imports, functions and open files stay. Python starts
-         *     warm where the template's interpreter waits. At most 16 to a sandbox.
+         * Create a code context
+         * @description A live interpreter that keeps its variables, imports, functions and open files between
+         *     calls. Python starts warm if the template has an interpreter waiting. At most 16 contexts
+         *     per sandbox.
          */
         post: operations["createContext"];
         delete?: never;
@@ -497,7 +507,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One code context */
+        /** Get a code context */
         get: operations["getContext"];
         put?: never;
         post?: never;
@@ -518,8 +528,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop what a code context runs, and keep its state
-         * @description As Ctrl-C. The cell ends with the error `KeyboardInterrupt`. Nothing runs - nothing happens.
+         * Interrupt a code context and keep its state
+         * @description Works like Ctrl-C: the running cell ends with the error `KeyboardInterrupt`. If no cell is
+         *     running, the request has no effect.
          */
         post: operations["interruptContext"];
         delete?: never;
@@ -539,13 +550,14 @@ export interface paths {
         put?: never;
         /**
          * Run code in a context
-         * @description One cell at a time to a context; up to 16 others wait in line. Without `context` it is the
-         *     language's own, made on first use, whose id is the language's name. Live events as for
-         *     `POST /v1/run`, by the Accept header. When its time is over the cell is interrupted, and two
-         *     seconds later the interpreter is killed and started anew, empty (`restarted`). An
-         *     interpreter that dies is an `error` named `ContextDied`, and started anew, too. A client that
-         *     goes away interrupts the cell; the context stays. What threads print while no cell runs
-         *     comes with the next cell.
+         * @description A context runs one cell at a time; up to 16 more wait in a queue. Without `context` the code
+         *     runs in the default context of the language, which is created on first use and whose id is
+         *     the name of the language. Live events are sent as for `POST /v1/run`, depending on the
+         *     Accept header. When the timeout expires, the cell is interrupted; two seconds later the
+         *     interpreter is killed and restarted empty (`restarted`). If the interpreter dies, the
+         *     response has an `error` named `ContextDied`, and the interpreter is restarted as well. If
+         *     the client disconnects, the cell is interrupted and the context is kept. Output that threads
+         *     print while no cell is running is sent with the next cell.
          */
         post: operations["runCode"];
         delete?: never;
@@ -565,17 +577,17 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Ask a service inside a sandbox */
+        /** Send a request to a service inside a sandbox */
         get: operations["getPort"];
-        /** Ask a service inside a sandbox */
+        /** Send a request to a service inside a sandbox */
         put: operations["putPort"];
-        /** Ask a service inside a sandbox */
+        /** Send a request to a service inside a sandbox */
         post: operations["postPort"];
-        /** Ask a service inside a sandbox */
+        /** Send a request to a service inside a sandbox */
         delete: operations["deletePort"];
         options?: never;
         head?: never;
-        /** Ask a service inside a sandbox */
+        /** Send a request to a service inside a sandbox */
         patch: operations["patchPort"];
         trace?: never;
     };
@@ -587,19 +599,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The bytes of a file
-         * @description Of a regular file; anything else is a 400. One range of bytes may be asked for. The answer's
-         *     `X-File-Mode` and `X-File-Size` are the file's. `HEAD` gives the headers alone.
+         * Read a file
+         * @description The path must be a regular file; otherwise the response is 400. The request may ask for one
+         *     range of bytes. The response headers `X-File-Mode` and `X-File-Size` describe the file.
+         *     `HEAD` returns only the headers.
          */
         get: operations["readFile"];
         /**
-         * Write a file, whole or not at all
-         * @description The body is the file, of any size. It takes the place of an older one when all of it has
-         *     arrived; parents are made.
+         * Write a file atomically
+         * @description The body is the content of the file, of any size. It replaces an existing file once all of
+         *     it has arrived; missing parent directories are created.
          */
         put: operations["writeFile"];
         post?: never;
-        /** Remove a file or a tree */
+        /** Remove a file or a directory tree */
         delete: operations["removeFile"];
         options?: never;
         head?: never;
@@ -613,7 +626,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is known of a file */
+        /** Get information about a file */
         get: operations["statFile"];
         put?: never;
         post?: never;
@@ -630,7 +643,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is there such a file? */
+        /** Check whether a file exists */
         get: operations["fileExists"];
         put?: never;
         post?: never;
@@ -647,7 +660,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is in a directory */
+        /** List a directory */
         get: operations["listFiles"];
         put?: never;
         post?: never;
@@ -666,7 +679,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a directory and its parents */
+        /** Create a directory and its parents */
         post: operations["makeDirectory"];
         delete?: never;
         options?: never;
@@ -683,7 +696,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Move a file or a tree */
+        /** Move a file or a directory tree */
         post: operations["moveFile"];
         delete?: never;
         options?: never;
@@ -700,7 +713,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copy a file or a tree */
+        /** Copy a file or a directory tree */
         post: operations["copyFile"];
         delete?: never;
         options?: never;
@@ -715,12 +728,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A tree as a tar archive */
+        /** Download a directory tree as a tar archive */
         get: operations["readTar"];
         /**
          * Unpack a tar archive
-         * @description Below the directory, which is made. Everything belongs to the user; names with `..` and
-         *     devices are refused. What was unpacked before an error stays.
+         * @description Unpacks into the directory, which is created if it is missing. All entries are owned by the
+         *     user; names with `..` and devices are refused. Entries unpacked before an error are kept.
          */
         put: operations["writeTar"];
         post?: never;
@@ -738,10 +751,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens to files, live (also as a WebSocket)
-         * @description Events `ready` (from here on nothing is missed), `created`, `written`, `removed`, `renamed`,
-         *     `attribute` and `overflow` (some were lost), with `path`, `directory` and, of a rename, `to`.
-         *     As a WebSocket the same in JSON messages, whose `type` is the event.
+         * Watch files for changes (also as a WebSocket)
+         * @description The events are `ready` (no later change is missed), `created`, `written`, `removed`,
+         *     `renamed`, `attribute` and `overflow` (some events were lost), with `path`, `directory` and,
+         *     for a rename, `to`. A WebSocket carries the same events as JSON messages whose `type` is the
+         *     name of the event.
          */
         get: operations["watchFiles"];
         put?: never;
@@ -759,16 +773,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What sandboxes can be made of */
+        /** List the templates for sandboxes */
         get: operations["listTemplates"];
         put?: never;
         /**
-         * Make a template of your project's own
-         * @description Of a built-in template or one of the administrator's, with modules, variables and default
-         *     limits of its own. Nobody but the project sees it. Its runtime is started at once: `state`
-         *     tells how that goes. A project makes at most 30 in a minute (429 with `Retry-After`), and has
-         *     at most 16. Packages (`profile.dependencies`) are installed before it is made, which may take
-         *     minutes; a client that goes away ends that, and `/v1/events` tells how it goes.
+         * Create a template for your project
+         * @description Based on a built-in template or one of the administrator's, with its own modules, variables
+         *     and default limits. Only your project can see it. Its runtime is started at once; `state`
+         *     shows the progress. A project can create at most 30 templates per minute (429 with
+         *     `Retry-After`) and can have at most 16. Packages (`profile.dependencies`) are installed
+         *     before the template is created, which may take minutes; if the client disconnects, the
+         *     installation ends. `/v1/events` reports the progress.
          */
         post: operations["createTemplate"];
         delete?: never;
@@ -784,13 +799,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One template, and how it is doing */
+        /** Get a template and its state */
         get: operations["getTemplate"];
         put?: never;
         post?: never;
         /**
-         * Remove a template of your project's own
-         * @description Sandboxes that were made of it live on.
+         * Remove a template of your project
+         * @description Sandboxes created from it are not affected.
          */
         delete: operations["deleteTemplate"];
         options?: never;
@@ -806,19 +821,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sets of packages that were installed
-         * @description The most recently used first. A project sees those that it asked for; an admin key sees all,
-         *     or those of the `project` that it names.
+         * List the layers of installed packages
+         * @description Most recently used first. A project sees the layers that it requested; an admin key sees all
+         *     layers, or those of the project named in `project`.
          */
         get: operations["listLayers"];
         put?: never;
         /**
-         * Install a set of packages ahead
-         * @description The next run with these packages finds them, and an interpreter that waits. Who asks for a
-         *     set that is there gets it at once (`built` is false); who asks while it is built waits for the
-         *     same build. With `Accept: text/event-stream` or `application/x-ndjson` the answer comes as
-         *     live events: `build` (phase, text) and at the end `layer`, or `error` (code, message, status).
-         *     A client that goes away ends a build that nobody else waits for.
+         * Install a set of packages in advance
+         * @description The next run with these packages finds them installed and an interpreter waiting. If the set
+         *     is already installed, the response is sent at once (`built` is false); if it is being built,
+         *     the request waits for the same build. With `Accept: text/event-stream` or
+         *     `application/x-ndjson` the response is a stream of live events: `build` (phase, text) and
+         *     finally `layer`, or `error` (code, message, status). If the client disconnects, the build
+         *     ends unless another request waits for it.
          */
         post: operations["buildLayer"];
         delete?: never;
@@ -837,8 +853,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove layers that are not used
-         * @description For admin keys. One in use, by a template or a sandbox, stays.
+         * Remove unused layers
+         * @description Requires an admin key. Layers used by a template or a sandbox are kept.
          */
         post: operations["pruneLayers"];
         delete?: never;
@@ -855,15 +871,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One layer
-         * @description By its id, or the first eight or more characters of it.
+         * Get a layer
+         * @description By its id, or by at least the first eight characters of it.
          */
         get: operations["getLayer"];
         put?: never;
         post?: never;
         /**
          * Remove a layer
-         * @description For admin keys. It is built again when somebody asks for its packages. 409 while it is in use.
+         * @description Requires an admin key. The layer is built again when its packages are requested. 409 while
+         *     it is in use.
          */
         delete: operations["removeLayer"];
         options?: never;
@@ -881,9 +898,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Compare a layer with what it was
-         * @description For admin keys. Reads all of it, in a sandbox. One that is not what it was is taken out of
-         *     use, and built again when somebody asks for its packages.
+         * Verify the contents of a layer
+         * @description Requires an admin key. Reads the whole layer in a sandbox and compares its digest. A layer
+         *     that has changed is taken out of use, and is built again when its packages are requested.
          */
         post: operations["checkLayer"];
         delete?: never;
@@ -900,14 +917,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens in your project, live
+         * Follow the events of your project
          * @description Server-sent events: `run.started`, `run.finished` (id, template, status, exit_code),
-         *     `template.changed` (name, state, error), `network.decided` (sandbox, and a decision of a kind
-         *     that it had not had), `network.restarted` (sandboxes, whose open connections were cut), `layer.building`,
-         *     `layer.progress` (phase, text), `layer.built`, `layer.failed` (error), `layer.corrupt` and
-         *     `layer.removed` of packages, and `lost` (count) when the reader was too slow.
-         *     `Last-Event-ID` gets what was missed, as far as the last 512 events go. An admin key may
-         *     ask for another project, or for `*`.
+         *     `template.changed` (name, state, error), `network.decided` (sandbox, and a decision of a
+         *     kind that is new for it), `network.restarted` (sandboxes, the list of those whose open
+         *     connections were closed), `layer.building`, `layer.progress` (phase, text), `layer.built`,
+         *     `layer.failed` (error), `layer.corrupt` and `layer.removed` for packages, and `lost` (count)
+         *     if the client reads too slowly. With `Last-Event-ID` the stream begins with the missed
+         *     events, as far as they are among the last 512. An admin key may request another project, or
+         *     `*` for all projects.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -925,12 +943,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All keys, without their secrets */
+        /** List all API keys without their secrets */
         get: operations["listKeys"];
         put?: never;
         /**
-         * Make a key
-         * @description For admin keys. The secret is in this answer and nowhere else.
+         * Create an API key
+         * @description Requires an admin key. The secret is returned only in this response.
          */
         post: operations["createKey"];
         delete?: never;
@@ -950,8 +968,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a key
-         * @description It stops working at once. The last admin key cannot be revoked.
+         * Revoke an API key
+         * @description The key stops working at once. The last admin key cannot be revoked.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -969,8 +987,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove what is past its retention
-         * @description Done all the time in small steps; this does the rest now.
+         * Remove objects past their retention time
+         * @description The server does this continuously in small steps; this request does the remaining work now.
          */
         post: operations["collectGarbage"];
         delete?: never;
@@ -986,7 +1004,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures for Prometheus */
+        /** Get metrics for Prometheus */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -1003,7 +1021,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is the server alive? */
+        /** Check whether the server is alive */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -1020,7 +1038,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Can the server run something now? */
+        /** Check whether the server can run code now */
         get: operations["ready"];
         put?: never;
         post?: never;
@@ -1037,7 +1055,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This contract */
+        /** Get this contract */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -1054,7 +1072,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This contract, for people */
+        /** Show this contract as a web page */
         get: operations["docs"];
         put?: never;
         post?: never;
@@ -1071,7 +1089,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where to look */
+        /** Show where to find the documentation */
         get: operations["frontPage"];
         put?: never;
         post?: never;
@@ -1088,10 +1106,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Running sandboxes (E2B, older clients) */
+        /** List running sandboxes (E2B, older clients) */
         get: operations["e2bListV1"];
         put?: never;
-        /** Make a sandbox (E2B, older clients) */
+        /** Create a sandbox (E2B, older clients) */
         post: operations["e2bCreateV1"];
         delete?: never;
         options?: never;
@@ -1106,10 +1124,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sandboxes of your project (E2B) */
+        /** List the sandboxes of your project (E2B) */
         get: operations["e2bList"];
         put?: never;
-        /** Make a sandbox (E2B) */
+        /** Create a sandbox (E2B) */
         post: operations["e2bCreate"];
         delete?: never;
         options?: never;
@@ -1124,7 +1142,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What sandboxes use now (E2B) */
+        /** Get the current resource usage of sandboxes (E2B) */
         get: operations["e2bAllMetrics"];
         put?: never;
         post?: never;
@@ -1141,7 +1159,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One sandbox (E2B) */
+        /** Get a sandbox (E2B) */
         get: operations["e2bGet"];
         put?: never;
         post?: never;
@@ -1161,7 +1179,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Set when a sandbox's time is over (E2B) */
+        /** Set a sandbox's time to live (E2B) */
         post: operations["e2bTimeout"];
         delete?: never;
         options?: never;
@@ -1178,7 +1196,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Extend a sandbox's time (E2B) */
+        /** Extend a sandbox's time to live (E2B) */
         post: operations["e2bRefresh"];
         delete?: never;
         options?: never;
@@ -1212,7 +1230,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let a paused sandbox go on (E2B, older clients) */
+        /** Resume a paused sandbox (E2B, older clients) */
         post: operations["e2bResume"];
         delete?: never;
         options?: never;
@@ -1229,7 +1247,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reach a sandbox, resumed if need be (E2B, older clients) */
+        /** Connect to a sandbox and resume it if paused (E2B, older clients) */
         post: operations["e2bConnectV1"];
         delete?: never;
         options?: never;
@@ -1246,7 +1264,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reach a sandbox, resumed if need be (E2B) */
+        /** Connect to a sandbox and resume it if paused (E2B) */
         post: operations["e2bConnect"];
         delete?: never;
         options?: never;
@@ -1261,7 +1279,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a sandbox used lately (E2B) */
+        /** Get the recent resource usage of a sandbox (E2B) */
         get: operations["e2bMetrics"];
         put?: never;
         post?: never;
@@ -1278,7 +1296,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened in a sandbox (E2B, older clients) */
+        /** Get the log of a sandbox (E2B, older clients) */
         get: operations["e2bLogsV1"];
         put?: never;
         post?: never;
@@ -1295,7 +1313,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened in a sandbox (E2B) */
+        /** Get the log of a sandbox (E2B) */
         get: operations["e2bLogs"];
         put?: never;
         post?: never;
@@ -1313,7 +1331,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Change what a sandbox may reach (E2B) */
+        /** Change a sandbox's network policy (E2B) */
         put: operations["e2bNetwork"];
         post?: never;
         delete?: never;
@@ -1331,7 +1349,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keep a sandbox's files (E2B) */
+        /** Create a snapshot of a sandbox's files (E2B) */
         post: operations["e2bSnapshot"];
         delete?: never;
         options?: never;
@@ -1348,7 +1366,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make sandboxes with the files of this one (E2B) */
+        /** Create sandboxes with the files of this one (E2B) */
         post: operations["e2bFork"];
         delete?: never;
         options?: never;
@@ -1363,7 +1381,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Snapshots of your project (E2B) */
+        /** List the snapshots of your project (E2B) */
         get: operations["e2bSnapshots"];
         put?: never;
         post?: never;
@@ -1380,7 +1398,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What sandboxes can be made of (E2B) */
+        /** List the templates for sandboxes (E2B) */
         get: operations["e2bTemplates"];
         put?: never;
         post?: never;
@@ -1397,7 +1415,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What sandboxes can be made of (E2B, newer clients) */
+        /** List the templates for sandboxes (E2B, newer clients) */
         get: operations["e2bTemplatesV2"];
         put?: never;
         post?: never;
@@ -1414,7 +1432,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is there such a template? (E2B) */
+        /** Check whether a template exists (E2B) */
         get: operations["e2bTemplateAlias"];
         put?: never;
         post?: never;
@@ -1434,7 +1452,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove a snapshot or a template of your own (E2B) */
+        /** Remove a snapshot or a template of your project (E2B) */
         delete: operations["e2bTemplateDelete"];
         options?: never;
         head?: never;
@@ -1450,7 +1468,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Not served, build a template (E2B) */
+        /** Build a template (E2B, not supported) */
         post: operations["e2bTemplateBuild"];
         delete?: never;
         options?: never;
@@ -1467,7 +1485,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Not served, tag a template (E2B) */
+        /** Tag a template (E2B, not supported) */
         post: operations["e2bTemplateTag"];
         delete?: never;
         options?: never;
@@ -1482,7 +1500,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, builds, tags (E2B) */
+        /** Get the builds and tags of a template (E2B, not supported) */
         get: operations["e2bTemplateBuilds"];
         put?: never;
         post?: never;
@@ -1499,10 +1517,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, volumes (E2B) */
+        /** List volumes (E2B, not supported) */
         get: operations["e2bVolumes"];
         put?: never;
-        /** Not served, make a volume (E2B) */
+        /** Create a volume (E2B, not supported) */
         post: operations["e2bVolumeCreate"];
         delete?: never;
         options?: never;
@@ -1517,11 +1535,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, one volume (E2B) */
+        /** Get a volume (E2B, not supported) */
         get: operations["e2bVolume"];
         put?: never;
         post?: never;
-        /** Not served, remove a volume (E2B) */
+        /** Remove a volume (E2B, not supported) */
         delete: operations["e2bVolumeDelete"];
         options?: never;
         head?: never;
@@ -1535,10 +1553,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, secrets (E2B) */
+        /** List secrets (E2B, not supported) */
         get: operations["e2bSecrets"];
         put?: never;
-        /** Not served, make a secret (E2B) */
+        /** Create a secret (E2B, not supported) */
         post: operations["e2bSecretCreate"];
         delete?: never;
         options?: never;
@@ -1553,11 +1571,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, one secret (E2B) */
+        /** Get a secret (E2B, not supported) */
         get: operations["e2bSecret"];
         put?: never;
         post?: never;
-        /** Not served, remove a secret (E2B) */
+        /** Remove a secret (E2B, not supported) */
         delete: operations["e2bSecretDelete"];
         options?: never;
         head?: never;
@@ -1571,7 +1589,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Not served, teams (E2B) */
+        /** List teams (E2B, not supported) */
         get: operations["e2bTeams"];
         put?: never;
         post?: never;
@@ -1590,7 +1608,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start a process and follow it */
+        /** Start a process and follow its output */
         post: operations["e2bProcessStart"];
         delete?: never;
         options?: never;
@@ -1607,7 +1625,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Follow a process */
+        /** Follow the output of a process */
         post: operations["e2bProcessConnect"];
         delete?: never;
         options?: never;
@@ -1624,7 +1642,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The processes of a sandbox */
+        /** List the processes of a sandbox */
         post: operations["e2bProcessList"];
         delete?: never;
         options?: never;
@@ -1658,7 +1676,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a process's input */
+        /** Close the stdin of a process */
         post: operations["e2bProcessCloseStdin"];
         delete?: never;
         options?: never;
@@ -1675,7 +1693,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a process a signal */
+        /** Send a signal to a process */
         post: operations["e2bProcessSendSignal"];
         delete?: never;
         options?: never;
@@ -1692,7 +1710,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Change a terminal's size */
+        /** Change the size of a terminal */
         post: operations["e2bProcessUpdate"];
         delete?: never;
         options?: never;
@@ -1709,7 +1727,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What is known of a file */
+        /** Get information about a file */
         post: operations["e2bFilesystemStat"];
         delete?: never;
         options?: never;
@@ -1726,7 +1744,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What is in a directory */
+        /** List a directory */
         post: operations["e2bFilesystemListDir"];
         delete?: never;
         options?: never;
@@ -1743,7 +1761,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a directory */
+        /** Create a directory */
         post: operations["e2bFilesystemMakeDir"];
         delete?: never;
         options?: never;
@@ -1760,7 +1778,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Move a file or a tree */
+        /** Move a file or a directory tree */
         post: operations["e2bFilesystemMove"];
         delete?: never;
         options?: never;
@@ -1777,7 +1795,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove a file or a tree */
+        /** Remove a file or a directory tree */
         post: operations["e2bFilesystemRemove"];
         delete?: never;
         options?: never;
@@ -1794,7 +1812,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What happens to files, live */
+        /** Watch files for changes */
         post: operations["e2bFilesystemWatchDir"];
         delete?: never;
         options?: never;
@@ -1811,7 +1829,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin to watch files */
+        /** Start watching files */
         post: operations["e2bFilesystemCreateWatcher"];
         delete?: never;
         options?: never;
@@ -1828,7 +1846,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What happened since the last time */
+        /** Get the changes since the last call */
         post: operations["e2bFilesystemGetWatcherEvents"];
         delete?: never;
         options?: never;
@@ -1845,7 +1863,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Watch no longer */
+        /** Stop watching files */
         post: operations["e2bFilesystemRemoveWatcher"];
         delete?: never;
         options?: never;
@@ -1877,10 +1895,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The code contexts of a sandbox */
+        /** List the code contexts of a sandbox */
         get: operations["e2bContextsGet"];
         put?: never;
-        /** Make a code context */
+        /** Create a code context */
         post: operations["e2bContextsPost"];
         delete?: never;
         options?: never;
@@ -1897,7 +1915,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a context anew */
+        /** Restart a code context */
         post: operations["e2bContextsContextRestart"];
         delete?: never;
         options?: never;
@@ -1914,7 +1932,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Write to a process, as it comes */
+        /** Stream input to a process */
         post: operations["e2bProcessStreamInput"];
         delete?: never;
         options?: never;
@@ -1929,7 +1947,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The bytes of a file */
+        /** Read a file */
         get: operations["e2bFilesGet"];
         put?: never;
         /** Write files */
@@ -1947,7 +1965,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The sandbox's environment */
+        /** Get the environment variables of a sandbox */
         get: operations["e2bEnvs"];
         put?: never;
         post?: never;
@@ -1981,14 +1999,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Refused, since the server begins no messages */
+        /** Open a stream of server messages (not supported) */
         get: operations["mcpStream"];
         put?: never;
         /**
-         * One message of the Model Context Protocol
-         * @description A request is answered with one JSON-RPC response, or with a stream of events whose last one
-         *     is that response; a notification and a response with 202. `initialize` begins a conversation
-         *     and gives its id in `Mcp-Session-Id`; every other message has it. Batches are refused.
+         * Send a Model Context Protocol message
+         * @description A request is answered with one JSON-RPC response, or with a stream of events that ends with
+         *     that response; a notification or a response is answered with 202. `initialize` starts a
+         *     conversation and returns its id in `Mcp-Session-Id`; every later message must carry that id.
+         *     Batches are refused.
          */
         post: operations["mcpMessage"];
         /** End a conversation and its sandbox */
@@ -2008,9 +2027,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a session under your own id
-         * @description The id is yours: a text, private to the key's project. If there is a living session of this id,
-         *     that one is the answer (200), resumed if it was paused.
+         * Create a session under your own id
+         * @description You choose the id, a text that is private to the key's project. If a living session with
+         *     this id exists, the response is that session (200), resumed if it was paused.
          */
         post: operations["workspaceCreate"];
         /** End a session */
@@ -2027,7 +2046,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How a session is doing */
+        /** Get the status of a session */
         get: operations["workspaceStatus"];
         put?: never;
         post?: never;
@@ -2048,9 +2067,10 @@ export interface paths {
         put?: never;
         /**
          * Run Python code in a session
-         * @description Variables, functions and imports stay from one call to the next. `script_type: shell` runs a
-         *     shell script instead, and is answered as `execute`. With `output_params` the answer has
-         *     `output_variables` and no `result`, which the dialect's Python client takes for an envelope.
+         * @description Variables, functions and imports are kept from one call to the next. `script_type: shell`
+         *     runs a shell script instead; the response is then that of `execute`. With `output_params`
+         *     the response has `output_variables` and no `result`, because the dialect's Python client
+         *     would treat `result` as an envelope.
          */
         post: operations["workspaceCode"];
         delete?: never;
@@ -2070,7 +2090,8 @@ export interface paths {
         put?: never;
         /**
          * Run a shell command in a session
-         * @description With `args` the command is a program and these its words; without, it is a line for bash.
+         * @description With `args`, the command is a program and `args` are its arguments; otherwise, it is a
+         *     command line for bash.
          */
         post: operations["workspaceCommand"];
         delete?: never;
@@ -2090,8 +2111,8 @@ export interface paths {
         put?: never;
         /**
          * Upload a file to a session
-         * @description Each part with a filename is a file below `/home/user`, written whole or not at all. A part
-         *     `path` before it is a directory, if it ends with a slash, or the file's new name.
+         * @description Each part with a filename is a file below `/home/user`, written atomically. A `path` part
+         *     before it is a directory if it ends with a slash, and otherwise the new name of the file.
          */
         post: operations["workspaceUpload"];
         delete?: never;
@@ -2107,7 +2128,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Download a file of a session */
+        /** Download a file from a session */
         get: operations["workspaceDownload"];
         put?: never;
         post?: never;
@@ -2124,7 +2145,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files of a session */
+        /** List the files of a session */
         get: operations["workspaceFiles"];
         put?: never;
         post?: never;
@@ -2144,10 +2165,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a session for handlers
-         * @description An `ephemeral` session is destroyed after its one execution, whose result is kept. A `persistent`
-         *     one is reused: the same `agent_id` again gives the same session (200) as long as it lives, and
-         *     what its code defines stays.
+         * Create a session for handlers
+         * @description An `ephemeral` session is destroyed after its only execution, whose result is kept. A
+         *     `persistent` session is reused: the same `agent_id` returns the same session (200) as long
+         *     as it lives, and definitions made by its code are kept.
          */
         post: operations["apiCreateSession"];
         delete?: never;
@@ -2163,11 +2184,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One session */
+        /** Get a session */
         get: operations["apiGetSession"];
         put?: never;
         post?: never;
-        /** End a session, if it has not ended */
+        /** End a session if it has not ended */
         delete: operations["apiDeleteSession"];
         options?: never;
         head?: never;
@@ -2184,9 +2205,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start a handler, and do not wait
-         * @description The code defines `handler(event, context)`, or `handler(event)`. It may run for `__timeout` of the
-         *     event in seconds (1 to 3600, else 300). One at a time to a session; up to 15 others wait.
+         * Start a handler without waiting for it
+         * @description The code defines `handler(event, context)` or `handler(event)`. The time limit is
+         *     `__timeout` in the event, in seconds (1 to 3600, default 300). A session runs one execution
+         *     at a time; up to 15 more wait in a queue.
          */
         post: operations["apiExecute"];
         delete?: never;
@@ -2202,7 +2224,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How a session and its last execution are doing */
+        /** Get the status of a session and its last execution */
         get: operations["apiSessionStatus"];
         put?: never;
         post?: never;
@@ -2220,10 +2242,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What an execution came to
-         * @description Of the last one, or of `execution_id`. The last 128 of a project are kept for an hour; after that,
-         *     or a restart, what there is of it is the record of the run (`GET /v1/runs/{id}`, the same id),
-         *     with its output cut.
+         * Get the result of an execution
+         * @description Returns the result of the last execution, or of `execution_id`. The last 128 results of a
+         *     project are kept for an hour. After that, or after a restart, only the record of the run
+         *     remains (`GET /v1/runs/{id}`, with the same id), and its output is truncated.
          */
         get: operations["apiResult"];
         put?: never;
@@ -2242,7 +2264,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The sandboxes of your project that live
+         * List the living sandboxes of your project
          * @description Newest first. `state` and the other filters are those of `GET /v1/sandboxes`.
          */
         get: operations["apiContainers"];
@@ -2261,7 +2283,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The sandbox of a session */
+        /** Get the sandbox of a session */
         get: operations["apiContainer"];
         put?: never;
         post?: never;
@@ -2278,7 +2300,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened in a session's sandbox lately */
+        /** Get the recent log of a session's sandbox */
         get: operations["apiContainerLogs"];
         put?: never;
         post?: never;
@@ -2295,11 +2317,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What sessions can be made of */
+        /** List the templates for sessions */
         get: operations["apiTemplates"];
         put?: never;
         /**
-         * Make a template of your project's own
+         * Create a template for your project
          * @description The same as `POST /v1/templates`.
          */
         post: operations["apiCreateTemplate"];
@@ -2313,11 +2335,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A request, a notification or a response of JSON-RPC 2.0. */
+        /** @description A JSON-RPC 2.0 request, notification or response. */
         JsonRpcMessage: {
             /** @enum {string} */
             jsonrpc: "2.0";
-            /** @description a string or a whole number; null where it could not be read */
+            /** @description a string or an integer; null if it could not be read */
             id?: unknown;
             method?: string;
             params?: {
@@ -2332,7 +2354,7 @@ export interface components {
             };
         };
         E2bError: {
-            /** @description the status */
+            /** @description the HTTP status */
             code: number;
             message: string;
         };
@@ -2350,30 +2372,30 @@ export interface components {
             envVars?: {
                 [key: string]: string;
             };
-            /** @description pause instead of kill when the time is over */
+            /** @description pause the sandbox instead of killing it when its time to live has ended */
             autoPause?: boolean;
             autoResume?: {
                 enabled?: boolean;
             };
             network?: components["schemas"]["E2bNetwork"];
             /**
-             * @description false: nothing is reached but what allowOut names
+             * @description false means that only the destinations in allowOut can be reached
              * @default true
              */
             allow_internet_access?: boolean;
         };
         E2bNetwork: {
-            /** @description addresses, ranges and names; they win over denyOut */
+            /** @description addresses, ranges and names; they take precedence over denyOut */
             allowOut?: string[];
-            /** @description 0.0.0.0/0 is everything, names and IPv6 too */
+            /** @description 0.0.0.0/0 means everything, including names and IPv6 */
             denyOut?: string[];
             allowPublicTraffic?: boolean;
         };
         E2bConnect: {
-            /** @description seconds; 300 at /v2, else 15 */
+            /** @description seconds; default 300 at /v2, otherwise 15 */
             timeout?: number;
             /**
-             * @description false is refused for one that is paused
+             * @description false is refused for a paused sandbox
              * @default true
              */
             memory?: boolean;
@@ -2385,9 +2407,9 @@ export interface components {
             clientID: string;
             envdVersion: string;
             envdAccessToken: string;
-            /** @description of its ports, when they are not public */
+            /** @description token for the ports of the sandbox, if they are not public */
             trafficAccessToken: string | null;
-            /** @description PORT-ID.<this> is a port of the sandbox */
+            /** @description PORT-ID.<domain> is the address of a port of the sandbox */
             domain: string | null;
         };
         E2bListedSandbox: {
@@ -2495,30 +2517,30 @@ export interface components {
         };
         Error: {
             error: {
-                /** @description stable, for programs */
+                /** @description stable code for programs */
                 code: string;
-                /** @description for people */
+                /** @description text for people */
                 message: string;
             };
             request_id: string;
         };
         /**
-         * @description `code` goes with `language` or `template` (or both, if they agree); `command` stands
-         *     instead of `code`, in template `base` unless another is named.
+         * @description `code` requires `language` or `template` (or both, if they agree). `command` replaces `code`
+         *     and runs in template `base` unless another template is given.
          */
         RunRequest: {
             /** @enum {string} */
             language?: "python" | "python3" | "py" | "javascript" | "js" | "node" | "shell" | "sh" | "bash";
             template?: string;
             code?: string;
-            /** @description A program and its arguments, or one line for /bin/sh. */
+            /** @description A program and its arguments, or one command line for /bin/sh. */
             command?: string[] | string;
-            /** @description Arguments of the code. */
+            /** @description Arguments for the code. */
             args?: string[];
             stdin?: string;
             stdin_base64?: string;
             files?: components["schemas"]["FileIn"][];
-            /** @description Paths or patterns (`*`, `?`) of files to give back; relative to /home/user. */
+            /** @description Paths or patterns (`*`, `?`) of files to return, relative to /home/user. */
             return_files?: string[];
             env?: {
                 [key: string]: string;
@@ -2526,7 +2548,7 @@ export interface components {
             /** @default /home/user */
             workdir?: string;
             /**
-             * @description A fresh interpreter, forked from nobody.
+             * @description Start a fresh interpreter instead of forking a warm one.
              * @default false
              */
             cold?: boolean;
@@ -2541,7 +2563,7 @@ export interface components {
             /** @default 644 */
             mode?: string;
         };
-        /** @description What is not said is the template's. The administrator's ceilings hold. */
+        /** @description Omitted fields are taken from the template. The administrator's limits always apply. */
         Profile: {
             timeout_ms?: number;
             cpu_ms?: number;
@@ -2549,10 +2571,10 @@ export interface components {
             cpus?: number;
             pids?: number;
             disk_mb?: number;
-            /** @description stdout and stderr together */
+            /** @description limit for stdout and stderr together */
             output_kb?: number;
             mounts?: {
-                /** @description An entry of the administrator's list. */
+                /** @description The name of an entry in the administrator's list. */
                 name: string;
                 path: string;
                 /**
@@ -2565,53 +2587,53 @@ export interface components {
             dependencies?: components["schemas"]["Dependencies"];
         };
         /**
-         * @description Packages to be installed before: of pip for a Python template, of npm for a Node one. They come
-         *     from the index that the administrator configured and from nowhere else, are installed once
-         *     and kept. A list is short for `packages`.
+         * @description Packages to install before the code runs: from pip for a Python template, from npm for a
+         *     Node template. They are fetched only from the index that the administrator configured,
+         *     installed once and kept. A list is short for `packages`.
          */
         Dependencies: string[] | {
             packages?: string[];
-            /** @description The text of a requirements.txt, with or without hashes; for Python, together with packages or alone. */
+            /** @description The text of a requirements.txt, with or without hashes. For Python only; can be combined with packages. */
             requirements?: string;
-            /** @description The text of a pylock.toml or a package-lock.json; stands alone. */
+            /** @description The text of a pylock.toml or a package-lock.json; cannot be combined with packages or requirements. */
             lock?: string;
-            /** @description Modules that are imported ahead, while nobody waits. */
+            /** @description Modules to import in advance, before a request needs them. */
             preload?: string[];
         };
-        /** @description What was asked for. The texts of files are told by their SHA-256. */
+        /** @description The requested packages. Files are represented by the SHA-256 of their text. */
         DependenciesView: {
             packages: string[];
             preload: string[];
             requirements_sha256: string | null;
             lock_sha256: string | null;
-            /** @description Of a sandbox: the layer that has them. */
+            /** @description For a sandbox, the layer that contains the packages. */
             layer?: string | null;
         };
-        /** @description The packages that it ran with. */
+        /** @description The packages that the run used. */
         PreparedSet: {
-            /** @description Its id. */
+            /** @description The id of the layer. */
             layer: string;
-            /** @description It was built for this, or for somebody at the same time. */
+            /** @description The layer was built for this request or for a concurrent one. */
             built: boolean;
-            /** @description How long until the packages were there. */
+            /** @description The time until the packages were available. */
             waited_ms: number;
-            /** @description Why no interpreter waited with them; absent when one did. */
+            /** @description Why no interpreter with these packages was waiting; absent if one was. */
             cold_because?: string;
         };
         NewLayer: {
             dependencies: components["schemas"]["Dependencies"];
             /**
-             * @description What runs with them will be of.
+             * @description The template of the runs that will use the packages.
              * @default python
              */
             template?: string;
             /**
-             * @description Instead of a template.
+             * @description Use instead of a template.
              * @enum {string}
              */
             language?: "python" | "javascript" | "node";
             /**
-             * @description The index is asked, also if it is still remembered what they come to.
+             * @description Query the index even if the resolved versions of the packages are still cached.
              * @default false
              */
             refresh?: boolean;
@@ -2619,9 +2641,9 @@ export interface components {
         LayerPackage: {
             name: string;
             version: string;
-            /** @description Its name on the index. */
+            /** @description The name of the file on the index. */
             file: string;
-            /** @description "sha256:..." with 64 hexadecimal digits; of npm's packages their integrity, "sha512-...". */
+            /** @description "sha256:..." with 64 hexadecimal digits; for npm packages their integrity value, "sha512-...". */
             hash: string;
         };
         Layer: {
@@ -2630,53 +2652,55 @@ export interface components {
             manager: string;
             /** @example cpython-3.11 */
             interpreter: string;
-            /** @description Where its packages came from. */
+            /** @description The index that the packages came from. */
             index: string;
-            /** @description About what it takes on the disk: what is in its files, and 4 KB for each entry. */
+            /** @description The approximate disk space it uses: the content of its files plus 4 KB per entry. */
             bytes: number;
-            /** @description Files, directories and links. */
+            /** @description The number of files, directories and links. */
             entries: number;
-            /** @description SHA-256 of its tree as an archive. */
+            /** @description SHA-256 of the layer's tree as an archive. */
             digest: string;
             /** Format: date-time */
             made_at: string;
-            /** @description When a sandbox was last made with it, to the minute. */
+            /** @description When a sandbox was last created with this layer, to the minute. */
             used_at: string | null;
-            /** @description When its digest was last compared. */
+            /** @description When the digest was last verified. */
             checked_at: string | null;
-            /** @description By a sandbox, or by a template or snapshot that was made with it. */
+            /** @description Whether a sandbox, or a template or snapshot created with this layer, uses it. */
             in_use: boolean;
-            /** @description The sets that came to it. */
+            /** @description The requested package sets that resolved to this layer. */
             asked: string[];
             packages: components["schemas"]["LayerPackage"][];
-            /** @description Who asked; to an admin key, all. */
+            /** @description The projects that requested it; an admin key sees all of them. */
             projects: string[];
         };
         BuiltLayer: components["schemas"]["Layer"] & {
-            /** @description It was built for this, or for somebody at the same time. */
+            /** @description The layer was built for this request or for a concurrent one. */
             built: boolean;
             waited_ms: number;
-            /** @description Why no interpreter waits with them; absent when one does. */
+            /** @description Why no interpreter with these packages is waiting; absent if one is. */
             cold_because?: string;
         };
         BuildEvent: {
             /** @enum {string} */
             event: "build" | "layer" | "error";
             phase?: components["schemas"]["BuildPhase"];
-            /** @description A line of the installer's; empty: the phase has begun. */
+            /** @description A line of the installer's output; empty when the phase begins. */
             text?: string;
         };
         /** @enum {string} */
         BuildPhase: "queued" | "resolving" | "building" | "installing" | "sealing" | "checking" | "warming" | "ready";
         /**
-         * @description What a sandbox may reach. `none` (the default); `https-only`: port 443 of public addresses, by
-         *     TLS with a name that the gateway knows; `all`: any TCP to public addresses; or lists.
+         * @description What a sandbox may reach. `none` (the default); `https-only`: port 443 of public addresses,
+         *     using TLS with a server name that the gateway knows; `all`: any TCP to public addresses; or
+         *     lists.
          */
         NetPolicy: ("none" | "https-only" | "all") | components["schemas"]["NetLists"];
         /**
-         * @description A rule is a name, `*.name` (those below it), an address or a range of them, or `*`; perhaps with
-         *     a port or a range of ports. `base` counts where no list matches: `none` if there is `allow`,
-         *     else `all`; one of the three must be there.
+         * @description A rule is a name, `*.name` (all names below it), an address, a range of addresses, or `*`,
+         *     optionally with a port or a range of ports. `base` applies if no list matches; it defaults
+         *     to `none` if `allow` is given, otherwise to `all`. At least one of `allow`, `deny` and
+         *     `base` is required.
          */
         NetLists: {
             /** @enum {string} */
@@ -2692,48 +2716,48 @@ export interface components {
             allow?: string[];
             deny?: string[];
             /**
-             * @description the list that wins where both match
+             * @description the list that takes precedence if both match
              * @default deny
              * @enum {string}
              */
             precedence?: "deny" | "allow";
-            /** @description For its whole life; the administrator's where nothing is said. */
+            /** @description Limits for the whole life of the sandbox; omitted values are set by the administrator. */
             budgets?: {
                 bytes_out?: number;
                 connections?: number;
-                /** @description different ones that are resolved */
+                /** @description number of different names that may be resolved */
                 names?: number;
             };
         };
         NetworkFigures: {
-            /** @description from the sandbox */
+            /** @description bytes sent by the sandbox */
             bytes_out: number;
             bytes_in: number;
-            /** @description allowed ones */
+            /** @description number of allowed connections */
             connections: number;
-            /** @description connections and names */
+            /** @description number of denied connections and names */
             denied: number;
-            /** @description different ones that were resolved */
+            /** @description number of different names that were resolved */
             names: number;
-            /** @description connections now */
+            /** @description number of connections open now */
             open: number;
-            /** @description Budgets that are used up. */
+            /** @description Budgets that are exhausted. */
             spent: ("bytes_out" | "connections" | "names")[];
             decisions: components["schemas"]["NetworkDecision"][];
-            /** @description decisions of kinds that are not kept */
+            /** @description number of decisions that are not kept in the list */
             left_out: number;
-            /** @description the gateway was restarted meanwhile, or did not answer: there was more than this */
+            /** @description the gateway was restarted in the meantime or did not respond, so the actual figures are higher */
             incomplete: boolean;
         };
         NetworkDecision: {
             /** @enum {string} */
             what: "connect" | "resolve";
             allowed: boolean;
-            /** @description that was resolved or said */
+            /** @description the name that was resolved or given */
             name: string | null;
             address: string | null;
             port: number | null;
-            /** @description by which: `allow pypi.org:443`, `base all`, `reserved: loopback`, `ceiling: deny evil.example`, `budget: names`, `not in the policy` … */
+            /** @description the rule that decided: `allow pypi.org:443`, `base all`, `reserved: loopback`, `ceiling: deny evil.example`, `budget: names`, `not in the policy` … */
             rule: string;
             count: number;
             bytes_out: number;
@@ -2746,7 +2770,7 @@ export interface components {
         /** @enum {string} */
         Grade: "process" | "jail-partial" | "jail" | "user-kernel" | "vm";
         /**
-         * @description The same value in one or more forms; images are base64.
+         * @description The same value in one or more formats; images are base64.
          * @example {
          *       "text/plain": "42",
          *       "application/json": 42
@@ -2759,33 +2783,33 @@ export interface components {
             /** @enum {string} */
             code: "exception" | "timed_out" | "oom_killed" | "killed" | "cancelled" | "context_died";
             message: string;
-            /** @description exception: its type */
+            /** @description for an exception, its type */
             name?: string;
             traceback?: string[];
-            /** @description in the code that was sent */
+            /** @description line in the submitted code */
             line?: number | null;
         };
         RunExit: {
             id: string;
             request_id: string;
-            /** @description 128 + n when signal n ended it; 124 when time ran out */
+            /** @description 128 + n if signal n ended it; 124 if the timeout expired */
             exit_code: number;
             signal: number | null;
             /** @description The value of the last expression. */
             result: components["schemas"]["Mime"] | null;
-            /** @description Everything else that was shown. */
+            /** @description All other displayed values. */
             results: components["schemas"]["Mime"][];
             error: components["schemas"]["RunError"] | null;
             timed_out: boolean;
             oom_killed: boolean;
-            /** @description Some output or results were cut. */
+            /** @description Some output or results were truncated. */
             truncated: boolean;
             files: components["schemas"]["FileOut"][];
-            /** @description Why some files did not come back. */
+            /** @description Why some files were not returned. */
             files_error?: string;
             metrics: components["schemas"]["RunMetrics"];
             isolation: components["schemas"]["Isolation"];
-            /** @description SHA-256 of the whole profile. */
+            /** @description SHA-256 of the complete profile. */
             profile: string;
             template: string;
             warm: boolean;
@@ -2794,29 +2818,32 @@ export interface components {
         RunAnswer: components["schemas"]["RunExit"] & {
             stdout: string;
             stderr: string;
-            /** @description The bytes, when they are not UTF-8. */
+            /** @description The exact bytes, if they are not UTF-8. */
             stdout_base64?: string;
             stderr_base64?: string;
         };
-        /** @description One of `language`, `runtime` and `template` says what runs it. */
+        /** @description One of `language`, `runtime` and `template` selects the runtime. */
         FunctionRequest: {
             /** @enum {string} */
             language?: "python" | "python3" | "py" | "javascript" | "js" | "node";
-            /** @description Lambda's name of it, like `python3.11` or `nodejs20.x`. Which version there is is the template's affair. */
+            /**
+             * @description The Lambda name of the runtime, such as `python3.11` or `nodejs20.x`. The template
+             *     determines the actual version.
+             */
             runtime?: string;
             template?: string;
-            /** @description The source of the handler's module. */
+            /** @description The source code of the handler's module. */
             code: string;
             /**
-             * @description A function of the module, or `module.function`, which also names the module.
+             * @description A function of the module, or `module.function`, which also sets the name of the module.
              * @default handler
              */
             handler?: string;
-            /** @description The module's own name, like `app.py`; `.mjs` is an ES module. */
+            /** @description The file name of the module, such as `app.py`; `.mjs` is an ES module. */
             file_name?: string;
-            /** @description What the handler is called with: any JSON, at most 6,000,000 bytes of it. */
+            /** @description The event passed to the handler: any JSON value, at most 6,000,000 bytes. */
             event?: unknown;
-            /** @description Fields of the context, in Python's or Node's spelling; others are attributes of it. */
+            /** @description Fields of the context, in Python or Node spelling; other fields become attributes of it. */
             context?: {
                 aws_request_id?: string;
                 function_name?: string;
@@ -2847,24 +2874,24 @@ export interface components {
         FunctionError: {
             errorMessage: string;
             /**
-             * @description The exception's name; or `Runtime.UserCodeSyntaxError`, `Runtime.ImportModuleError`,
-             *     `Runtime.HandlerNotFound`, `Runtime.MarshalError`, `Runtime.UnhandledPromiseRejection`,
-             *     `Function.ResponseSizeTooLarge`, `Sandbox.Timedout`, `Runtime.OutOfMemory`,
-             *     `Runtime.ExitError`.
+             * @description The name of the exception, or one of `Runtime.UserCodeSyntaxError`,
+             *     `Runtime.ImportModuleError`, `Runtime.HandlerNotFound`, `Runtime.MarshalError`,
+             *     `Runtime.UnhandledPromiseRejection`, `Function.ResponseSizeTooLarge`,
+             *     `Sandbox.Timedout`, `Runtime.OutOfMemory`, `Runtime.ExitError`.
              */
             errorType: string;
             requestId: string;
             stackTrace: string[];
-            /** @description Node: the same with the message first. */
+            /** @description For Node, the same stack trace with the message first. */
             trace?: string[];
         };
         FunctionAnswer: {
-            /** @description What the handler returned, as JSON; null with an error. */
+            /** @description The return value of the handler, as JSON; null if there is an error. */
             result: unknown;
             error: components["schemas"]["FunctionError"] | null;
             aws_request_id: string;
             timeout_ms: number;
-            /** @description Where the guest says its time went; null where it did not come to it. */
+            /** @description How the time was spent, as reported by the guest; null if the call did not get that far. */
             phases: {
                 import_ms: number | null;
                 handler_ms: number | null;
@@ -2902,7 +2929,7 @@ export interface components {
             path: string;
             size: number;
             content?: string;
-            /** @description When it is not UTF-8. */
+            /** @description Used if the content is not UTF-8. */
             content_base64?: string;
         };
         RunMetrics: {
@@ -2914,7 +2941,7 @@ export interface components {
             peak_memory_mb: number | null;
             processes_peak: number | null;
             output_bytes: number;
-            /** @description null where its profile has no network. */
+            /** @description null if the profile has no network. */
             network?: components["schemas"]["NetworkFigures"] | null;
         };
         Isolation: {
@@ -2931,7 +2958,7 @@ export interface components {
          * @enum {string}
          */
         Language: "python" | "bash" | "javascript";
-        /** @description Keys of 1 to 256 bytes, values of up to 4096. */
+        /** @description Keys of 1 to 256 bytes, values of up to 4096 bytes. */
         Metadata: {
             [key: string]: string;
         };
@@ -2940,10 +2967,10 @@ export interface components {
         SandboxRequest: {
             /** @default base */
             template?: string;
-            /** @description Instead of a template; its own is used. */
+            /** @description Use instead of a template; the snapshot's own template is used. */
             snapshot?: string;
             profile?: components["schemas"]["Profile"];
-            /** @description sessions.default_ttl when it is not said */
+            /** @description defaults to sessions.default_ttl */
             ttl_s?: number;
             env?: {
                 [key: string]: string;
@@ -2956,7 +2983,7 @@ export interface components {
             on_timeout?: "kill" | "pause";
             agent_id?: string;
             /**
-             * @description Its ports need a token.
+             * @description Access to the ports requires a token.
              * @default false
              */
             private_ports?: boolean;
@@ -2974,10 +3001,10 @@ export interface components {
             ttl_s: number;
             /** Format: date-time */
             created_at: string;
-            /** @description Of a paused one, when it is given up. */
+            /** @description For a paused sandbox, the time at which it will be ended. */
             expires_at: string | null;
             ended_at: string | null;
-            /** @description Of its state; ttl when its time was over. */
+            /** @description The reason for the state; ttl if its time to live has ended. */
             reason: string | null;
             /** @enum {string} */
             engine: "process" | "jail";
@@ -2988,13 +3015,13 @@ export interface components {
                 pids: number;
                 cpus: number;
             };
-            /** @description SHA-256 of its canonical text. */
+            /** @description SHA-256 of the canonical text of the profile. */
             profile: string;
             net: components["schemas"]["NetPolicy"];
-            /** @description Its packages, those of its template or snapshot among them. */
+            /** @description The packages of the sandbox, including those of its template or snapshot. */
             dependencies: components["schemas"]["DependenciesView"] | null;
             private_ports: boolean;
-            /** @description Only in the answer to its creation. */
+            /** @description Returned only when the sandbox is created. */
             port_token: string | null;
             features: {
                 [key: string]: boolean;
@@ -3020,37 +3047,40 @@ export interface components {
             template: string;
             bytes: number;
             files: number;
-            /** @description The packages of the sandbox it was made from, which a sandbox from it has as well. */
+            /**
+             * @description The packages of the sandbox that the snapshot was made from; sandboxes created from the
+             *     snapshot have them as well.
+             */
             dependencies: components["schemas"]["DependenciesView"] | null;
             /** Format: date-time */
             created_at: string;
         };
-        /** @description Exactly one of cmd and argv. */
+        /** @description Exactly one of cmd and argv is required. */
         ExecRequest: {
-            /** @description A line for bash (or sh, where there is none). */
+            /** @description A command line for bash (or for sh, if there is no bash). */
             cmd?: string;
             argv?: string[];
-            /** @description Absolute; else the user's home. */
+            /** @description An absolute path; defaults to the user's home directory. */
             cwd?: string;
             env?: {
                 [key: string]: string;
             };
             /**
-             * @description A name or a number of the sandbox's own passwd.
+             * @description A user name or number from the sandbox's own passwd file.
              * @default user
              */
             user?: string;
             stdin?: string;
-            /** @description Instead of stdin. */
+            /** @description Use instead of stdin. */
             stdin_base64?: string;
             /**
-             * @description Zero: no limit, which is the default of a stream. Not for background.
+             * @description Zero means no limit, which is the default for a stream. Cannot be combined with background.
              * @default 60000
              */
             timeout_ms?: number;
             /** @default false */
             background?: boolean;
-            /** @description A new terminal instead of pipes; what it shows is stdout. */
+            /** @description Use a new terminal instead of pipes; its output is sent as stdout. */
             terminal?: {
                 /** @default 24 */
                 rows?: number;
@@ -3058,20 +3088,20 @@ export interface components {
                 columns?: number;
             };
             /**
-             * @description Of both streams together; more is dropped and `truncated` says so.
+             * @description Limit for both streams together; further output is dropped and `truncated` is set.
              * @default 1024
              */
             output_kb?: number;
         };
         ExecAnswer: {
             process: number;
-            /** @description As the sandbox sees it. */
+            /** @description The process id inside the sandbox. */
             pid: number;
-            /** @description 128 + n for a signal, 124 when time ran out. */
+            /** @description 128 + n for signal n; 124 if the timeout expired. */
             exit_code: number;
             signal: number | null;
             stdout: string;
-            /** @description The very bytes, when they are not UTF-8. */
+            /** @description The exact bytes, if they are not UTF-8. */
             stdout_base64?: string;
             stderr: string;
             stderr_base64?: string;
@@ -3090,7 +3120,7 @@ export interface components {
             pid: number;
             /** @enum {string} */
             kind: "program" | "context";
-            /** @description Of a context's interpreter. */
+            /** @description For the interpreter of a context, the id of the context. */
             context?: string;
             cmd: string;
             user: string;
@@ -3103,15 +3133,15 @@ export interface components {
             oom_killed: boolean;
             /** Format: date-time */
             started_at: string;
-            /** @description A client reads it. */
+            /** @description Whether a client is attached. */
             attached: boolean;
             stdout: components["schemas"]["StreamKept"];
             stderr: components["schemas"]["StreamKept"];
         };
         StreamKept: {
-            /** @description The oldest byte that is kept. */
+            /** @description The offset of the oldest byte that is kept. */
             begin: number;
-            /** @description All that was printed so far, as far as is known. */
+            /** @description The number of bytes printed so far, as far as the server knows. */
             end: number;
         };
         Context: {
@@ -3120,13 +3150,13 @@ export interface components {
             cwd: string;
             /** @enum {string} */
             state: "idle" | "busy" | "restarting";
-            /** @description Its interpreter was waiting. */
+            /** @description Whether the interpreter was started warm. */
             warm: boolean;
             /** Format: date-time */
             created_at: string;
-            /** @description So many have run, as far as this server knows. */
+            /** @description The number of cells that have run, as far as this server knows. */
             cells: number;
-            /** @description So many wait in line. */
+            /** @description The number of cells waiting in the queue. */
             waiting: number;
             process: number | null;
         };
@@ -3147,7 +3177,7 @@ export interface components {
             timed_out: boolean;
             oom_killed: boolean;
             truncated: boolean;
-            /** @description The interpreter had died and is new and empty. */
+            /** @description The interpreter died and was replaced by a new, empty one. */
             restarted: boolean;
             warm: boolean;
             metrics: {
@@ -3157,9 +3187,9 @@ export interface components {
             };
         };
         FileEntry: {
-            /** @description What is not UTF-8 in it is replaced. */
+            /** @description Bytes that are not UTF-8 are replaced. */
             path: string;
-            /** @description The very bytes, when it is not UTF-8. */
+            /** @description The exact bytes, if the path is not UTF-8. */
             path_base64?: string;
             name: string;
             /** @enum {string} */
@@ -3194,36 +3224,36 @@ export interface components {
             wall_us: number;
             cpu_us: number;
             peak_memory_bytes: number | null;
-            /** @description When status is error; the run has no outcome. */
+            /** @description Set if status is error; the run has no outcome. */
             error?: {
                 code?: string;
                 message?: string;
             };
         };
         Run: components["schemas"]["RunSummary"] & {
-            /** @description As much as is kept. */
+            /** @description The part of the output that is kept. */
             stdout: string;
             stderr: string;
             stdout_cut: boolean;
             stderr_cut: boolean;
-            /** @description What was answered then; null when it was too long to be kept. */
+            /** @description The original response; null if it was too long to keep. */
             answer: components["schemas"]["RunExit"] | null;
         };
         Template: {
             name: string;
             description: string;
             built_in: boolean;
-            /** @description Whose own it is; null is the administrator's. */
+            /** @description The project that owns the template; null if it is the administrator's. */
             project: string | null;
-            /** @description Of a project's own: what it is made of. */
+            /** @description For a project's own template, the template that it is based on. */
             from: string | null;
-            /** @description Of a project's own: its variables. */
+            /** @description For a project's own template, its variables. */
             env: {
                 [key: string]: string;
             } | null;
-            /** @description Of a project's own: its packages. */
+            /** @description For a project's own template, its packages. */
             dependencies: components["schemas"]["DependenciesView"] | null;
-            /** @description Of a project's own that stands for a snapshot: which. Sandboxes of it are filled with that; runs have no such template. */
+            /** @description For a project's own template that represents a snapshot, that snapshot. Sandboxes created from the template start with the snapshot's files; the template cannot be used for runs. */
             snapshot: string | null;
             created_at: string | null;
             /** @enum {string} */
@@ -3248,23 +3278,23 @@ export interface components {
             generation: number;
             zygotes: number;
             forks: number;
-            /** @description Why its preload failed, with the traceback. */
+            /** @description Why the preload failed, with the traceback. */
             error: string | null;
         };
-        /** @description Either `from` or `snapshot`; a snapshot has everything else already. */
+        /** @description Either `from` or `snapshot`; a snapshot already contains everything else. */
         NewTemplate: {
             name: string;
             /** @description A built-in template or one of the administrator's. */
             from?: string;
-            /** @description A snapshot of the project's that it stands for, alone with `name` and `description`. */
+            /** @description A snapshot of the project that the template represents; can be combined only with `name` and `description`. */
             snapshot?: string;
-            /** @description One line. */
+            /** @description A single line of text. */
             description?: string;
-            /** @description With those of `from` at most 64. */
+            /** @description At most 64 variables, including those of `from`. */
             env?: {
                 [key: string]: string;
             };
-            /** @description Modules by their dotted names, imported after those of `from`. */
+            /** @description Dotted names of modules, imported after those of `from`. */
             preload?: string[];
             profile?: {
                 timeout_ms?: number;
@@ -3276,11 +3306,11 @@ export interface components {
                 dependencies?: components["schemas"]["Dependencies"];
             };
         };
-        /** @description 0 is no limit. */
+        /** @description 0 means no limit. */
         KeyLimits: {
             max_in_flight?: number;
             runs_per_minute?: number;
-            /** @description Memory and disk of all its runs at once. */
+            /** @description Memory and disk of all concurrent runs together. */
             max_memory_mb?: number;
         };
         NewKey: {
@@ -3311,7 +3341,7 @@ export interface components {
             status: "ready" | "not_ready";
             reasons: string[];
             /**
-             * @description down: runs and sandboxes with a network are refused, others go on
+             * @description if down, runs and sandboxes with a network are refused; others continue
              * @enum {string}
              */
             gateway?: "up" | "down";
@@ -3319,20 +3349,20 @@ export interface components {
         WorkspaceNew: {
             /** @default python */
             template?: string;
-            /** @description CPUs. */
+            /** @description The number of CPUs. */
             cpu_quota?: number;
-            /** @description KB. */
+            /** @description In KB. */
             memory_limit?: number;
-            /** @description of its disk, like 50M */
+            /** @description size of the disk, such as 50M */
             size?: string;
-            /** @description true is refused where SANDBOX_ALLOW_NETWORK (workspace.allow_network) is not set. */
+            /** @description true is refused unless SANDBOX_ALLOW_NETWORK (workspace.allow_network) is set. */
             allow_network?: boolean;
-            /** @description seconds that its code and commands may run, when they do not say */
+            /** @description default time limit of its code and commands, in seconds */
             timeout?: number;
         };
         WorkspaceSession: {
             session_id: string;
-            /** @description of the same at /v1/sandboxes */
+            /** @description id of the same sandbox at /v1/sandboxes */
             sandbox_id: string;
             status: components["schemas"]["SandboxState"];
             template: string;
@@ -3341,7 +3371,7 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
             cpu_quota: number;
-            /** @description KB. */
+            /** @description In KB. */
             memory_limit: number;
             allow_network: boolean;
             /** @description seconds */
@@ -3357,28 +3387,28 @@ export interface components {
              * @enum {string}
              */
             script_type?: "python" | "shell";
-            /** @description of a shell script */
+            /** @description arguments of a shell script */
             args?: string[];
-            /** @description accepted for old clients; of no meaning */
+            /** @description accepted for old clients and ignored */
             filename?: string | null;
-            /** @description names of variables to give back */
+            /** @description names of the variables to return */
             output_params?: string[];
         };
         WorkspaceCodeAnswer: {
             stdout: string;
-            /** @description The very bytes, when they are not UTF-8. */
+            /** @description The exact bytes, if they are not UTF-8. */
             stdout_base64?: string;
             stderr: string;
             stderr_base64?: string;
             exit_code: number;
-            /** @description the value of the last expression as JSON, or else its text */
+            /** @description the value of the last expression as JSON, or its text if it is not JSON */
             result?: unknown;
             output_variables?: Record<string, never>;
             error: components["schemas"]["RunError"] | null;
             timed_out: boolean;
             oom_killed: boolean;
             truncated: boolean;
-            /** @description The interpreter is a new one, and empty. */
+            /** @description The interpreter was replaced by a new, empty one. */
             restarted: boolean;
             metrics: components["schemas"]["CellMetrics"];
         };
@@ -3396,7 +3426,7 @@ export interface components {
         };
         WorkspaceUploaded: {
             session_id: string;
-            /** @description of the first file */
+            /** @description name of the first file */
             filename: string;
             path: string;
             path_base64?: string;
@@ -3411,7 +3441,7 @@ export interface components {
             session_id: string;
             files: {
                 name: string;
-                /** @description below the directory */
+                /** @description path relative to the directory */
                 filename: string;
                 filename_base64?: string;
                 type: string;
@@ -3419,7 +3449,7 @@ export interface components {
                 /** Format: date-time */
                 modified: string;
             }[];
-            /** @description There are more than 10000. */
+            /** @description There are more than 10000 entries. */
             truncated: boolean;
         };
         ApiNewSession: {
@@ -3430,21 +3460,21 @@ export interface components {
             mode?: "ephemeral" | "persistent";
             /** @default python */
             template?: string;
-            /** @description the same */
+            /** @description same as template */
             template_id?: string;
             agent_id?: string;
             resources?: {
                 /** @description CPUs: 2, 0.5, "1" */
                 cpu?: number | string;
-                /** @description like 512Mi */
+                /** @description such as 512Mi */
                 memory?: string;
                 memory_mb?: number;
-                /** @description like 1Gi */
+                /** @description such as 1Gi */
                 disk?: string;
                 disk_mb?: number;
                 pids?: number;
             };
-            /** @description seconds that the session may live; else sessions.default_ttl */
+            /** @description time to live of the session, in seconds; default sessions.default_ttl */
             timeout?: number;
             env_vars?: {
                 [key: string]: string;
@@ -3481,14 +3511,14 @@ export interface components {
         /** @enum {string} */
         ApiExecutionStatus: "running" | "completed" | "failed" | "timeout";
         ApiExecute: {
-            /** @description defines handler(event, context) */
+            /** @description code that defines handler(event, context) */
             code: string;
-            /** @description any JSON; __timeout in it is how many seconds the handler may run */
+            /** @description any JSON value; __timeout in it is the time limit of the handler in seconds */
             event?: unknown;
             /** @constant */
             language?: "python";
             /**
-             * @description when the event has no __timeout
+             * @description used if the event has no __timeout
              * @default 300
              */
             timeout?: number;
@@ -3510,7 +3540,7 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             finished_at: string;
-            /** @description what the handler returned */
+            /** @description the return value of the handler */
             result: unknown;
             error: {
                 code: string;
@@ -3534,7 +3564,7 @@ export interface components {
             /** @enum {string} */
             mode: "ephemeral" | "persistent";
             status: components["schemas"]["SandboxState"];
-            /** @description executions that run, or wait for their turn */
+            /** @description number of executions that are running or queued */
             running: number;
             last_execution: components["schemas"]["ApiLast"] | null;
         };
@@ -3551,7 +3581,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description It was not done, and why. */
+        /** @description The request failed; the response tells why. */
         JsonRpcError: {
             headers: {
                 [name: string]: unknown;
@@ -3560,7 +3590,7 @@ export interface components {
                 "application/json": components["schemas"]["JsonRpcMessage"];
             };
         };
-        /** @description It was not done, and why. */
+        /** @description The request failed; the response tells why. */
         E2bError: {
             headers: {
                 [name: string]: unknown;
@@ -3569,7 +3599,7 @@ export interface components {
                 "application/json": components["schemas"]["E2bError"];
             };
         };
-        /** @description It was not done, and why. */
+        /** @description The request failed; the response tells why. */
         Error: {
             headers: {
                 [name: string]: unknown;
@@ -3587,7 +3617,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description No key, or not a good one. */
+        /** @description The key is missing or invalid. */
         Unauthorized: {
             headers: {
                 "WWW-Authenticate"?: string;
@@ -3597,7 +3627,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Not now. 429 is the key's own limit, 503 is the host's. */
+        /** @description Try again later. 429 is a limit of the key, 503 is a limit of the host. */
         Wait: {
             headers: {
                 /** @description seconds */
@@ -3614,19 +3644,19 @@ export interface components {
         SnapshotId: string;
         ProcessNumber: number;
         ContextId: string;
-        /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+        /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
         FilePath: string;
-        /** @description Instead of `path`. */
+        /** @description Use instead of `path`. */
         FilePathBase64: string;
-        /** @description As whom; a name or a number of the sandbox's own. */
+        /** @description The user that performs the operation, by name or number as defined in the sandbox. */
         FileUser: string;
-        /** @description Another project than the key's own; for admin keys. */
+        /** @description A project other than the key's own; requires an admin key. */
         Project: string;
         E2bSandboxId: string;
         E2bSandboxPort: 49983 | 49999;
-        /** @description which conversation; not with initialize */
+        /** @description id of the conversation; must not be sent with initialize */
         McpSession: string;
-        /** @description what was agreed upon */
+        /** @description the negotiated protocol version */
         McpVersion: "2025-11-25" | "2025-06-18" | "2025-03-26" | "2024-11-05";
     };
     requestBodies: never;
@@ -3640,9 +3670,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Recorded on disk before the run. The same request again within 24 hours gets the first
-                 *     one's answer (header `Idempotent-Replayed: true`) and does not run. If the first one was cut
-                 *     short while it ran, it gets 409 `interrupted`.
+                 * @description Recorded on disk before the run. If the same request is repeated within 24 hours, it
+                 *     gets the response to the first one (header `Idempotent-Replayed: true`) and does not run
+                 *     again. If the first one was interrupted while it ran, the repeated request gets 409
+                 *     `interrupted`.
                  */
                 "Idempotency-Key"?: string;
             };
@@ -3655,7 +3686,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The code ran; whether it did well is in the answer. */
+            /** @description The code ran; the response tells whether it succeeded. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3682,7 +3713,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description As of `/v1/run`. */
+                /** @description As for `/v1/run`. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3694,7 +3725,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The handler was called; whether it did well is in the answer. */
+            /** @description The handler was called; the response tells whether it succeeded. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3721,13 +3752,13 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the previous page */
                 cursor?: string;
                 status?: components["schemas"]["RunStatus"];
                 template?: string;
-                /** @description started at or after, milliseconds since 1970 */
+                /** @description only runs started at or after this time, in milliseconds since 1970 */
                 since_ms?: number;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3757,7 +3788,7 @@ export interface operations {
     getRun: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3785,15 +3816,15 @@ export interface operations {
     listSandboxes: {
         parameters: {
             query?: {
-                /** @description one or more, with commas */
+                /** @description one or more states, separated by commas */
                 state?: string;
                 template?: string;
                 agent_id?: string;
                 "metadata.KEY"?: string;
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the previous page */
                 cursor?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3823,7 +3854,7 @@ export interface operations {
     createSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3836,7 +3867,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there for this `agent_id`. */
+            /** @description A sandbox with this `agent_id` already exists. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3845,7 +3876,7 @@ export interface operations {
                     "application/json": components["schemas"]["Sandbox"];
                 };
             };
-            /** @description It is made, and runs. */
+            /** @description The sandbox has been created and is running. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3868,7 +3899,7 @@ export interface operations {
     getSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3896,7 +3927,7 @@ export interface operations {
     deleteSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3907,7 +3938,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is ended. */
+            /** @description The sandbox has ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3924,7 +3955,7 @@ export interface operations {
     changeSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3943,7 +3974,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3963,7 +3994,7 @@ export interface operations {
     sandboxNetwork: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -3974,7 +4005,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its policy, totals and decisions. */
+            /** @description The policy, totals and decisions. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3995,7 +4026,7 @@ export interface operations {
     pauseSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4006,7 +4037,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4026,7 +4057,7 @@ export interface operations {
     resumeSandbox: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4037,7 +4068,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4057,7 +4088,7 @@ export interface operations {
     keepSandboxAlive: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4069,13 +4100,13 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description A new one, from now on. */
+                    /** @description A new time to live, counted from now. */
                     ttl_s?: number;
                 };
             };
         };
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4095,7 +4126,7 @@ export interface operations {
     sandboxMetrics: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4106,7 +4137,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Now, and a short history, oldest first. */
+            /** @description The current usage and a short history, oldest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4136,7 +4167,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4147,7 +4178,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The lines. */
+            /** @description The log lines. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4178,7 +4209,7 @@ export interface operations {
     createSnapshot: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4195,7 +4226,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is kept. */
+            /** @description The snapshot has been created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4218,7 +4249,7 @@ export interface operations {
     listSnapshots: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4227,7 +4258,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, newest first. */
+            /** @description All snapshots, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4245,7 +4276,7 @@ export interface operations {
     getSnapshot: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4273,7 +4304,7 @@ export interface operations {
     deleteSnapshot: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4284,7 +4315,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is removed. */
+            /** @description The snapshot has been removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4300,7 +4331,7 @@ export interface operations {
     exec: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4315,7 +4346,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It has ended; how is in the answer. */
+            /** @description The execution has ended; the response tells how. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4324,7 +4355,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExecAnswer"];
                 };
             };
-            /** @description It runs in the background. */
+            /** @description The command runs in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4345,7 +4376,7 @@ export interface operations {
     execStream: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4356,7 +4387,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The WebSocket. */
+            /** @description The WebSocket connection. */
             101: {
                 headers: {
                     [name: string]: unknown;
@@ -4372,7 +4403,7 @@ export interface operations {
     listProcesses: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4383,7 +4414,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The complete list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4402,7 +4433,7 @@ export interface operations {
     getProcess: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4414,7 +4445,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4431,7 +4462,7 @@ export interface operations {
     deleteProcess: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4443,7 +4474,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Gone. */
+            /** @description Ended and removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4458,7 +4489,7 @@ export interface operations {
     signalProcess: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4473,7 +4504,7 @@ export interface operations {
                 "application/json": {
                     signal: string | number;
                     /**
-                     * @description To its whole process group.
+                     * @description Send the signal to the whole process group.
                      * @default true
                      */
                     group?: boolean;
@@ -4481,7 +4512,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Sent. */
+            /** @description The signal was sent. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4497,7 +4528,7 @@ export interface operations {
     waitProcess: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
                 timeout_ms?: number;
             };
@@ -4510,7 +4541,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The process; `state` says whether it has ended by then. */
+            /** @description The process; `state` tells whether it has ended. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4528,7 +4559,7 @@ export interface operations {
     writeProcess: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4542,10 +4573,10 @@ export interface operations {
             content: {
                 "application/json": {
                     data?: string;
-                    /** @description Instead of data. */
+                    /** @description Use instead of data. */
                     data_base64?: string;
                     /**
-                     * @description Nothing comes after this.
+                     * @description Close stdin after this data.
                      * @default false
                      */
                     close?: boolean;
@@ -4553,14 +4584,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The process has not read it yet; it is on its way. */
+            /** @description The data is queued; the process has not read it yet. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description It has arrived in the sandbox. */
+            /** @description The data has reached the sandbox. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4578,7 +4609,7 @@ export interface operations {
     listContexts: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4589,7 +4620,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The complete list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4608,7 +4639,7 @@ export interface operations {
     createContext: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4630,7 +4661,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made. */
+            /** @description The context has been created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4650,7 +4681,7 @@ export interface operations {
     getContext: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4662,7 +4693,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it is now. */
+            /** @description The current state. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4679,7 +4710,7 @@ export interface operations {
     deleteContext: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4691,7 +4722,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Gone. */
+            /** @description Ended and removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4706,7 +4737,7 @@ export interface operations {
     interruptContext: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4718,7 +4749,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Sent. */
+            /** @description The signal was sent. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4733,7 +4764,7 @@ export interface operations {
     runCode: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -4748,20 +4779,20 @@ export interface operations {
                     code: string;
                     context?: string;
                     language?: components["schemas"]["Language"];
-                    /** @description What the code's input() reads; without it that is an error. */
+                    /** @description The text that input() reads; without it, input() raises an error. */
                     stdin?: string;
                     /**
-                     * @description Zero is no limit.
+                     * @description Zero means no limit.
                      * @default 60000
                      */
                     timeout_ms?: number;
                     /**
-                     * @description Of both streams together.
+                     * @description Limit for both streams together.
                      * @default 1024
                      */
                     output_kb?: number;
                     /**
-                     * @description Live events, as JSON lines unless Accept says how.
+                     * @description Send live events, as JSON lines unless the Accept header selects a format.
                      * @default false
                      */
                     stream?: boolean;
@@ -4769,7 +4800,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The cell has ended; how is in the answer. */
+            /** @description The cell has ended; the response tells how. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4805,7 +4836,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["Error"];
             502: components["responses"]["Error"];
-            /** @description What the service answers. */
+            /** @description The response of the service. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4830,7 +4861,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["Error"];
             502: components["responses"]["Error"];
-            /** @description What the service answers. */
+            /** @description The response of the service. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4855,7 +4886,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["Error"];
             502: components["responses"]["Error"];
-            /** @description What the service answers. */
+            /** @description The response of the service. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4880,7 +4911,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["Error"];
             502: components["responses"]["Error"];
-            /** @description What the service answers. */
+            /** @description The response of the service. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4905,7 +4936,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["Error"];
             502: components["responses"]["Error"];
-            /** @description What the service answers. */
+            /** @description The response of the service. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4917,13 +4948,13 @@ export interface operations {
     readFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: {
@@ -4937,7 +4968,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of it. */
+            /** @description The whole file. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4946,7 +4977,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description The range. */
+            /** @description The requested range. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -4967,16 +4998,16 @@ export interface operations {
     writeFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
                 mode?: string;
-                /** @description user or user:group; needs user=root */
+                /** @description user or user:group; requires user=root */
                 owner?: string;
                 overwrite?: boolean;
             };
@@ -4992,7 +5023,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is written. */
+            /** @description The file has been written. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5013,13 +5044,13 @@ export interface operations {
     removeFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
                 recursive?: boolean;
             };
@@ -5031,7 +5062,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description Removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5049,15 +5080,15 @@ export interface operations {
     statFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
-                /** @description of a symlink: what it points to */
+                /** @description for a symlink, describe its target */
                 follow?: boolean;
             };
             header?: never;
@@ -5068,7 +5099,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it is. */
+            /** @description The file information. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5088,13 +5119,13 @@ export interface operations {
     fileExists: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
                 follow?: boolean;
             };
@@ -5106,7 +5137,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Whether it is there. */
+            /** @description Whether the file exists. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5128,15 +5159,15 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
-                /** @description 0 is without end */
+                /** @description 0 means unlimited */
                 depth?: number;
                 limit?: number;
             };
@@ -5148,7 +5179,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In no order. */
+            /** @description The entries, in no particular order. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5156,7 +5187,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         entries: components["schemas"]["FileEntry"][];
-                        /** @description There is more than the limit. */
+                        /** @description There are more entries than the limit. */
                         truncated: boolean;
                     };
                 };
@@ -5172,9 +5203,9 @@ export interface operations {
     makeDirectory: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: never;
@@ -5187,7 +5218,7 @@ export interface operations {
             content: {
                 "application/json": {
                     path?: string;
-                    /** @description Instead, when it is not UTF-8. */
+                    /** @description Use instead if the path is not UTF-8. */
                     path_base64?: string;
                     /** @default 0755 */
                     mode?: string;
@@ -5198,7 +5229,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is there; that it was there already is no error. */
+            /** @description The directory exists; it is not an error if it existed before. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5219,9 +5250,9 @@ export interface operations {
     moveFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: never;
@@ -5234,10 +5265,10 @@ export interface operations {
             content: {
                 "application/json": {
                     from?: string;
-                    /** @description Instead, when it is not UTF-8. */
+                    /** @description Use instead if the path is not UTF-8. */
                     from_base64?: string;
                     to?: string;
-                    /** @description Instead, when it is not UTF-8. */
+                    /** @description Use instead if the path is not UTF-8. */
                     to_base64?: string;
                     /** @default true */
                     overwrite?: boolean;
@@ -5247,7 +5278,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What is there now. */
+            /** @description The entry at the new path. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5268,9 +5299,9 @@ export interface operations {
     copyFile: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: never;
@@ -5283,10 +5314,10 @@ export interface operations {
             content: {
                 "application/json": {
                     from?: string;
-                    /** @description Instead, when it is not UTF-8. */
+                    /** @description Use instead if the path is not UTF-8. */
                     from_base64?: string;
                     to?: string;
-                    /** @description Instead, when it is not UTF-8. */
+                    /** @description Use instead if the path is not UTF-8. */
                     to_base64?: string;
                     /** @default true */
                     overwrite?: boolean;
@@ -5296,7 +5327,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What is there now. */
+            /** @description The entry at the new path. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5317,13 +5348,13 @@ export interface operations {
     readTar: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: never;
@@ -5334,7 +5365,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The archive. A connection that is cut has lost some of it. */
+            /** @description The archive. If the connection is cut, the archive is incomplete. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5354,13 +5385,13 @@ export interface operations {
     writeTar: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
             };
             header?: never;
@@ -5375,7 +5406,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description All of it was unpacked. */
+            /** @description The whole archive was unpacked. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5399,13 +5430,13 @@ export interface operations {
     watchFiles: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
-                /** @description Absolute, or below the user's home. Any bytes but NUL, percent-encoded. */
+                /** @description Absolute, or relative to the user's home directory. Any bytes except NUL, percent-encoded. */
                 path?: components["parameters"]["FilePath"];
-                /** @description Instead of `path`. */
+                /** @description Use instead of `path`. */
                 path_base64?: components["parameters"]["FilePathBase64"];
-                /** @description As whom; a name or a number of the sandbox's own. */
+                /** @description The user that performs the operation, by name or number as defined in the sandbox. */
                 user?: components["parameters"]["FileUser"];
                 recursive?: boolean;
             };
@@ -5417,14 +5448,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A WebSocket. */
+            /** @description A WebSocket connection. */
             101: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Until the client goes. */
+            /** @description The stream stays open until the client disconnects. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5444,7 +5475,7 @@ export interface operations {
     listTemplates: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5471,7 +5502,7 @@ export interface operations {
     createTemplate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5484,7 +5515,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is there. */
+            /** @description It is available. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5507,7 +5538,7 @@ export interface operations {
     getTemplate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5535,7 +5566,7 @@ export interface operations {
     deleteTemplate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5546,7 +5577,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description Removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5562,7 +5593,7 @@ export interface operations {
     listLayers: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5591,7 +5622,7 @@ export interface operations {
     buildLayer: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5604,7 +5635,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is there. */
+            /** @description It is available. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5637,12 +5668,12 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description Only those unused for so long; 0: all.
+                     * @description Only layers that have not been used for this many seconds; 0 means all.
                      * @default 0
                      */
                     unused_for_s?: number;
                     /**
-                     * @description Only say which.
+                     * @description Only report which layers would be removed.
                      * @default false
                      */
                     dry_run?: boolean;
@@ -5657,7 +5688,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Their ids. */
+                        /** @description The ids of the layers. */
                         removed: string[];
                         bytes: number;
                         dry_run: boolean;
@@ -5674,7 +5705,7 @@ export interface operations {
     getLayer: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5712,7 +5743,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description Removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5738,7 +5769,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What came of it. */
+            /** @description The result of the comparison. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5747,7 +5778,7 @@ export interface operations {
                     "application/json": {
                         id: string;
                         intact: boolean;
-                        /** @description Its digest. */
+                        /** @description The recorded digest of the layer. */
                         expected: string;
                         found: string;
                     };
@@ -5764,7 +5795,7 @@ export interface operations {
     streamEvents: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: {
@@ -5775,7 +5806,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Until either side ends it. */
+            /** @description The stream stays open until either side closes it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5793,7 +5824,7 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5802,7 +5833,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked ones too, oldest first. */
+            /** @description All keys, including revoked ones, oldest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5850,7 +5881,7 @@ export interface operations {
     revokeKey: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -5861,7 +5892,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked. */
+            /** @description The key has been revoked. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5892,9 +5923,9 @@ export interface operations {
                         runs_removed: number;
                         /** @description Records of ended sandboxes. */
                         sessions_removed: number;
-                        /** @description Files that no record names. */
+                        /** @description Files that belong to no record. */
                         snapshot_files_removed: number;
-                        /** @description What all snapshots have on disk. */
+                        /** @description Disk space used by all snapshots. */
                         snapshot_bytes: number;
                         idempotent_entries_removed: number;
                         bytes_before: number;
@@ -5916,7 +5947,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Text format 0.0.4. Open on loopback, else a key is needed. */
+            /** @description Text format 0.0.4. No key is needed on loopback; otherwise a key is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5937,7 +5968,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is. */
+            /** @description The server is alive. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5961,7 +5992,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It can. */
+            /** @description The server is ready. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5970,7 +6001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ready"];
                 };
             };
-            /** @description It cannot, and why. */
+            /** @description The server is not ready; the response tells why. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5990,7 +6021,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description This text. Open on loopback, else a key is needed. */
+            /** @description This document. No key is needed on loopback; otherwise a key is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6011,7 +6042,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. Open on loopback, else a key is needed. */
+            /** @description A web page. No key is needed on loopback; otherwise a key is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6046,18 +6077,18 @@ export interface operations {
     e2bListV1: {
         parameters: {
             query?: {
-                /** @description a form of pairs, whose keys and values are percent-encoded once more */
+                /** @description form-encoded pairs whose keys and values are percent-encoded a second time */
                 metadata?: string;
-                /** @description of running and paused, with commas */
+                /** @description running, paused or both, separated by commas */
                 state?: string;
                 startedAfter?: string;
                 template?: string;
                 order?: "asc" | "desc";
                 /** @description capped at 100 */
                 limit?: number;
-                /** @description X-Next-Token of the page before */
+                /** @description X-Next-Token of the previous page */
                 nextToken?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6083,11 +6114,11 @@ export interface operations {
     e2bCreateV1: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: {
-                /** @description the same key again gives the same sandbox as long as it lives */
+                /** @description the same key returns the same sandbox as long as it lives */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6099,7 +6130,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It runs. `timeout` is 15 unless it says otherwise. */
+            /** @description The sandbox is running. `timeout` defaults to 15. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6121,18 +6152,18 @@ export interface operations {
     e2bList: {
         parameters: {
             query?: {
-                /** @description a form of pairs, whose keys and values are percent-encoded once more */
+                /** @description form-encoded pairs whose keys and values are percent-encoded a second time */
                 metadata?: string;
-                /** @description of running and paused, with commas */
+                /** @description running, paused or both, separated by commas */
                 state?: string;
                 startedAfter?: string;
                 template?: string;
                 order?: "asc" | "desc";
                 /** @description capped at 100 */
                 limit?: number;
-                /** @description X-Next-Token of the page before */
+                /** @description X-Next-Token of the previous page */
                 nextToken?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6141,7 +6172,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page; X-Next-Token is there if it is not the last. */
+            /** @description One page; X-Next-Token is present unless it is the last page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6158,11 +6189,11 @@ export interface operations {
     e2bCreate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: {
-                /** @description the same key again gives the same sandbox as long as it lives */
+                /** @description the same key returns the same sandbox as long as it lives */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6174,7 +6205,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It runs. `timeout` is 300 unless it says otherwise. */
+            /** @description The sandbox is running. `timeout` defaults to 300. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6196,9 +6227,9 @@ export interface operations {
     e2bAllMetrics: {
         parameters: {
             query?: {
-                /** @description at most 100, with commas */
+                /** @description at most 100 ids, separated by commas */
                 sandbox_ids?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6207,7 +6238,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description By id; those that are not there are left out. */
+            /** @description Usage by sandbox id; ids that do not exist are left out. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6228,7 +6259,7 @@ export interface operations {
     e2bGet: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6239,7 +6270,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Running or paused. */
+            /** @description The sandbox, running or paused. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6256,7 +6287,7 @@ export interface operations {
     e2bKill: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6267,7 +6298,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description Removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6282,7 +6313,7 @@ export interface operations {
     e2bTimeout: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6299,7 +6330,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description From now on. Zero is at once. */
+            /** @description The time counts from now. Zero ends the sandbox at once. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6315,7 +6346,7 @@ export interface operations {
     e2bRefresh: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6333,7 +6364,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Never shortened. */
+            /** @description The time to live is never shortened. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6349,7 +6380,7 @@ export interface operations {
     e2bPause: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6362,7 +6393,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description false is refused: a pause keeps the memory
+                     * @description false is refused, because a pause keeps the memory
                      * @default true
                      */
                     memory?: boolean;
@@ -6370,7 +6401,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is paused. */
+            /** @description The sandbox is paused. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6388,7 +6419,7 @@ export interface operations {
     e2bResume: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6403,7 +6434,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It goes on. */
+            /** @description The sandbox is running again. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6422,7 +6453,7 @@ export interface operations {
     e2bConnectV1: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6437,7 +6468,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It runs; its time is never shortened. */
+            /** @description The sandbox is running; its time to live is never shortened. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6446,7 +6477,7 @@ export interface operations {
                     "application/json": components["schemas"]["E2bSandbox"];
                 };
             };
-            /** @description It was paused and goes on. */
+            /** @description The sandbox was paused and is running again. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6464,7 +6495,7 @@ export interface operations {
     e2bConnect: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6479,7 +6510,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It runs; its time is never shortened. */
+            /** @description The sandbox is running; its time to live is never shortened. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6488,7 +6519,7 @@ export interface operations {
                     "application/json": components["schemas"]["E2bSandbox"];
                 };
             };
-            /** @description It was paused and goes on. */
+            /** @description The sandbox was paused and is running again. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6509,7 +6540,7 @@ export interface operations {
                 /** @description seconds since 1970 */
                 start?: number;
                 end?: number;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6520,7 +6551,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Oldest first; the last one is now. */
+            /** @description Oldest first; the last entry is the current usage. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6541,7 +6572,7 @@ export interface operations {
                 /** @description milliseconds since 1970 */
                 start?: number;
                 limit?: number;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6581,7 +6612,7 @@ export interface operations {
                 cursor?: number;
                 limit?: number;
                 direction?: "forward" | "backward";
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6592,7 +6623,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the direction that was asked for. */
+            /** @description The log lines in the requested direction. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6612,7 +6643,7 @@ export interface operations {
     e2bNetwork: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6632,7 +6663,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description New connections follow it; those that it forbids are cut. */
+            /** @description The policy applies to new connections; open connections that it forbids are closed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6648,7 +6679,7 @@ export interface operations {
     e2bSnapshot: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6661,13 +6692,13 @@ export interface operations {
             content: {
                 "application/json": {
                     name?: string;
-                    /** @description true is refused: memory is not kept */
+                    /** @description true is refused, because memory is not saved */
                     memory?: boolean;
                 };
             };
         };
         responses: {
-            /** @description Kept. */
+            /** @description The snapshot has been created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6688,7 +6719,7 @@ export interface operations {
     e2bFork: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6708,7 +6739,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One entry per fork; each has a sandbox or an error. Memory is not copied. */
+            /** @description One entry per fork, with a sandbox or an error. Memory is not copied. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6735,9 +6766,9 @@ export interface operations {
                 name?: string;
                 /** @description capped at 100 */
                 limit?: number;
-                /** @description X-Next-Token of the page before */
+                /** @description X-Next-Token of the previous page */
                 nextToken?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6746,7 +6777,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Newest first; X-Next-Token is there if it is not the last page. */
+            /** @description Newest first; X-Next-Token is present unless it is the last page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6769,7 +6800,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The complete list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6790,7 +6821,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The complete list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6805,7 +6836,7 @@ export interface operations {
     e2bTemplateAlias: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -6816,7 +6847,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description There is. */
+            /** @description The template exists. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6836,19 +6867,19 @@ export interface operations {
     e2bTemplateDelete: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description an id or a name of a snapshot, percent-encoded */
+                /** @description the id or name of a snapshot, percent-encoded */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description Removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7047,7 +7078,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7076,7 +7107,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7105,7 +7136,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7134,7 +7165,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7163,7 +7194,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7192,7 +7223,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7221,7 +7252,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7250,7 +7281,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7279,7 +7310,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7308,7 +7339,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7337,7 +7368,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7366,7 +7397,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7395,7 +7426,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7424,7 +7455,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7453,7 +7484,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7482,7 +7513,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7511,7 +7542,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7540,7 +7571,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7569,7 +7600,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7600,7 +7631,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7629,7 +7660,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7658,7 +7689,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7687,7 +7718,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7716,7 +7747,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7747,7 +7778,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["E2bError"];
-            /** @description It is not running. */
+            /** @description The sandbox is not running. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -7772,13 +7803,13 @@ export interface operations {
     mcpMessage: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: {
-                /** @description which conversation; not with initialize */
+                /** @description id of the conversation; must not be sent with initialize */
                 "Mcp-Session-Id"?: components["parameters"]["McpSession"];
-                /** @description what was agreed upon */
+                /** @description the negotiated protocol version */
                 "MCP-Protocol-Version"?: components["parameters"]["McpVersion"];
             };
             path?: never;
@@ -7790,7 +7821,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The response, also when the method failed. */
+            /** @description The response, even if the method failed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7800,7 +7831,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description A notification was taken. */
+            /** @description The notification was accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7820,13 +7851,13 @@ export interface operations {
     mcpEnd: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: {
-                /** @description which conversation; not with initialize */
+                /** @description id of the conversation; must not be sent with initialize */
                 "Mcp-Session-Id"?: components["parameters"]["McpSession"];
-                /** @description what was agreed upon */
+                /** @description the negotiated protocol version */
                 "MCP-Protocol-Version"?: components["parameters"]["McpVersion"];
             };
             path?: never;
@@ -7834,7 +7865,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It has ended, and what was under way with it. */
+            /** @description The conversation and everything running in it have ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7849,12 +7880,12 @@ export interface operations {
     workspaceCreate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
@@ -7865,7 +7896,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there. */
+            /** @description The session already exists. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7874,7 +7905,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkspaceSession"];
                 };
             };
-            /** @description It is made. */
+            /** @description The session has been created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7897,19 +7928,19 @@ export interface operations {
     workspaceDelete: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone, with all its files. */
+            /** @description The session and all its files have been removed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7932,12 +7963,12 @@ export interface operations {
     workspaceStatus: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
@@ -7962,12 +7993,12 @@ export interface operations {
     workspaceCode: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
@@ -7978,7 +8009,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It has ended; how is in the answer. */
+            /** @description The execution has ended; the response tells how. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8000,12 +8031,12 @@ export interface operations {
     workspaceCommand: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
@@ -8016,7 +8047,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It has ended; how is in the answer. */
+            /** @description The execution has ended; the response tells how. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8038,12 +8069,12 @@ export interface operations {
     workspaceUpload: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
@@ -8058,7 +8089,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description All are written. */
+            /** @description All files have been written. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8079,12 +8110,12 @@ export interface operations {
     workspaceDownload: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
                 /** @description a path below /home/user, percent-encoded */
                 "filename*": string;
@@ -8093,7 +8124,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its bytes. */
+            /** @description The content of the file. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8102,7 +8133,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Some of its bytes, as Range asked. */
+            /** @description The part of the file that the Range header requests. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -8126,19 +8157,19 @@ export interface operations {
                 /** @description a directory below /home/user */
                 path?: string;
                 recursive?: boolean;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
             path: {
-                /** @description your own: 1 to 128 bytes of printable text */
+                /** @description your own id, 1 to 128 bytes of printable text */
                 session_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What is in the directory. */
+            /** @description The contents of the directory. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8158,7 +8189,7 @@ export interface operations {
     apiCreateSession: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8171,7 +8202,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there for this agent_id. */
+            /** @description A session with this agent_id already exists. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8180,7 +8211,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiSession"];
                 };
             };
-            /** @description It is made. */
+            /** @description The session has been created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8203,7 +8234,7 @@ export interface operations {
     apiGetSession: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8231,7 +8262,7 @@ export interface operations {
     apiDeleteSession: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8242,7 +8273,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is over. */
+            /** @description The session has ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8258,7 +8289,7 @@ export interface operations {
     apiExecute: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8273,7 +8304,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It runs, or waits for its turn. */
+            /** @description The execution is running or queued. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8295,7 +8326,7 @@ export interface operations {
     apiSessionStatus: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8306,7 +8337,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its state. */
+            /** @description The status. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8324,7 +8355,7 @@ export interface operations {
         parameters: {
             query?: {
                 execution_id?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8335,7 +8366,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It has ended; how is in the answer. */
+            /** @description The execution has ended; the response tells how. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8344,7 +8375,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiResult"];
                 };
             };
-            /** @description It still runs, or waits for its turn. */
+            /** @description The execution is still running or queued. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8366,7 +8397,7 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 state?: string;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8395,7 +8426,7 @@ export interface operations {
     apiContainer: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8424,7 +8455,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8461,7 +8492,7 @@ export interface operations {
     apiTemplates: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8470,7 +8501,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The complete list. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8487,7 +8518,7 @@ export interface operations {
     apiCreateTemplate: {
         parameters: {
             query?: {
-                /** @description Another project than the key's own; for admin keys. */
+                /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
             header?: never;
@@ -8500,7 +8531,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is there. */
+            /** @description It is available. */
             201: {
                 headers: {
                     [name: string]: unknown;

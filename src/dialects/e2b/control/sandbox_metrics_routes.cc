@@ -65,13 +65,13 @@ std::span<const routing::RouteRow<SandboxMetricsRoutes>> SandboxMetricsRoutes::r
   using routing::Access;
   static constexpr routing::RouteRow<SandboxMetricsRoutes> kRows[] = {
       {Method::kGet, "/sandboxes/metrics", Access::kKey, &SandboxMetricsRoutes::metrics_of_several,
-       "What sandboxes use now (E2B)"},
+       "Get the current resource usage of sandboxes (E2B)"},
       {Method::kGet, "/sandboxes/{id}/metrics", Access::kKey, &SandboxMetricsRoutes::metrics,
-       "What a sandbox used lately (E2B)"},
+       "Get the recent resource usage of a sandbox (E2B)"},
       {Method::kGet, "/sandboxes/{id}/logs", Access::kKey, &SandboxMetricsRoutes::logs_v1,
-       "What happened in a sandbox (E2B, older clients)"},
+       "Get the log of a sandbox (E2B, older clients)"},
       {Method::kGet, "/v2/sandboxes/{id}/logs", Access::kKey, &SandboxMetricsRoutes::logs_v2,
-       "What happened in a sandbox (E2B)"},
+       "Get the log of a sandbox (E2B)"},
   };
   return kRows;
 }

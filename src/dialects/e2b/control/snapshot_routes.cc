@@ -99,11 +99,11 @@ std::span<const routing::RouteRow<SnapshotRoutes>> SnapshotRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<SnapshotRoutes> kRows[] = {
       {Method::kPost, "/sandboxes/{id}/snapshots", Access::kKey, &SnapshotRoutes::create,
-       "Keep a sandbox's files (E2B)"},
+       "Create a snapshot of a sandbox's files (E2B)"},
       {Method::kPost, "/sandboxes/{id}/fork", Access::kKey, &SnapshotRoutes::fork,
-       "Make sandboxes with the files of this one (E2B)"},
+       "Create sandboxes with the files of this one (E2B)"},
       {Method::kGet, "/snapshots", Access::kKey, &SnapshotRoutes::list,
-       "Snapshots of your project (E2B)"},
+       "List the snapshots of your project (E2B)"},
   };
   return kRows;
 }

@@ -67,13 +67,13 @@ std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
       {Method::kGet, "/templates", Access::kKey, &TemplateRoutes::list,
-       "What sandboxes can be made of (E2B)"},
+       "List the templates for sandboxes (E2B)"},
       {Method::kGet, "/v2/templates", Access::kKey, &TemplateRoutes::list,
-       "What sandboxes can be made of (E2B, newer clients)"},
+       "List the templates for sandboxes (E2B, newer clients)"},
       {Method::kGet, "/templates/aliases/{alias}", Access::kKey, &TemplateRoutes::find_alias,
-       "Is there such a template? (E2B)"},
+       "Check whether a template exists (E2B)"},
       {Method::kDelete, "/templates/{id}", Access::kKey, &TemplateRoutes::remove,
-       "Remove a snapshot or a template of your own (E2B)"},
+       "Remove a snapshot or a template of your project (E2B)"},
   };
   return kRows;
 }

@@ -29,8 +29,8 @@ std::span<const routing::RouteRow<EnvdRoutes>> EnvdRoutes::rows() {
   static constexpr routing::RouteRow<EnvdRoutes> kRows[] = {
       {Method::kGet, "/health", Access::kOpen, &EnvdRoutes::health, "Is the sandbox alive?", 0},
       {Method::kGet, "/metrics", Access::kOpen, &EnvdRoutes::metrics, "What the sandbox uses", 0},
-      {Method::kGet, "/envs", Access::kOpen, &EnvdRoutes::environment, "The sandbox's environment",
-       0},
+      {Method::kGet, "/envs", Access::kOpen, &EnvdRoutes::environment,
+       "Get the environment variables of a sandbox", 0},
   };
   return kRows;
 }

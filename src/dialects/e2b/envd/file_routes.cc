@@ -68,7 +68,7 @@ std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
   using http::Method;
   using routing::Access;
   static constexpr routing::RouteRow<FileRoutes> kRows[] = {
-      {Method::kGet, "/files", Access::kOpen, &FileRoutes::download, "The bytes of a file", 0},
+      {Method::kGet, "/files", Access::kOpen, &FileRoutes::download, "Read a file", 0},
       {Method::kPost, "/files", Access::kOpen, &FileRoutes::upload, "Write files", 0, nullptr,
        true},
   };

@@ -42,15 +42,15 @@ std::span<const routing::RouteRow<FilesystemRoutes>> FilesystemRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<FilesystemRoutes> kRows[] = {
       {Method::kPost, "/filesystem.Filesystem/Stat", Access::kOpen, &FilesystemRoutes::stat,
-       "What is known of a file", http::kDefaultBodyLimit},
+       "Get information about a file", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/ListDir", Access::kOpen, &FilesystemRoutes::list_dir,
-       "What is in a directory", http::kDefaultBodyLimit},
+       "List a directory", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/MakeDir", Access::kOpen, &FilesystemRoutes::make_dir,
-       "Make a directory", http::kDefaultBodyLimit},
+       "Create a directory", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/Move", Access::kOpen, &FilesystemRoutes::move,
-       "Move a file or a tree", http::kDefaultBodyLimit},
+       "Move a file or a directory tree", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/Remove", Access::kOpen, &FilesystemRoutes::remove,
-       "Remove a file or a tree", http::kDefaultBodyLimit},
+       "Remove a file or a directory tree", http::kDefaultBodyLimit},
   };
   return kRows;
 }

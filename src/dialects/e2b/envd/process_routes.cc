@@ -112,17 +112,17 @@ std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
       {Method::kPost, "/process.Process/List", Access::kOpen, &ProcessRoutes::list,
-       "The processes of a sandbox", http::kDefaultBodyLimit},
+       "List the processes of a sandbox", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/SendInput", Access::kOpen, &ProcessRoutes::send_input,
        "Write to a process", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/StreamInput", Access::kOpen, &ProcessRoutes::stream_input,
-       "Write to a process, as it comes", 0, nullptr, true},
+       "Stream input to a process", 0, nullptr, true},
       {Method::kPost, "/process.Process/CloseStdin", Access::kOpen, &ProcessRoutes::close_stdin,
-       "End a process's input", http::kDefaultBodyLimit},
+       "Close the stdin of a process", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/SendSignal", Access::kOpen, &ProcessRoutes::send_signal,
-       "Send a process a signal", http::kDefaultBodyLimit},
+       "Send a signal to a process", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/Update", Access::kOpen, &ProcessRoutes::update,
-       "Change a terminal's size", http::kDefaultBodyLimit},
+       "Change the size of a terminal", http::kDefaultBodyLimit},
   };
   return kRows;
 }

@@ -142,9 +142,9 @@ std::span<const routing::RouteRow<ProcessStartRoutes>> ProcessStartRoutes::rows(
   using routing::Access;
   static constexpr routing::RouteRow<ProcessStartRoutes> kRows[] = {
       {Method::kPost, "/process.Process/Start", Access::kOpen, &ProcessStartRoutes::start,
-       "Start a process and follow it", http::kDefaultBodyLimit},
+       "Start a process and follow its output", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/Connect", Access::kOpen, &ProcessStartRoutes::connect,
-       "Follow a process", http::kDefaultBodyLimit},
+       "Follow the output of a process", http::kDefaultBodyLimit},
   };
   return kRows;
 }

@@ -76,14 +76,14 @@ std::span<const routing::RouteRow<WatchRoutes>> WatchRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<WatchRoutes> kRows[] = {
       {Method::kPost, "/filesystem.Filesystem/WatchDir", Access::kOpen, &WatchRoutes::watch_dir,
-       "What happens to files, live", http::kDefaultBodyLimit},
+       "Watch files for changes", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/CreateWatcher", Access::kOpen,
-       &WatchRoutes::create_watcher, "Begin to watch files", http::kDefaultBodyLimit},
+       &WatchRoutes::create_watcher, "Start watching files", http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/GetWatcherEvents", Access::kOpen,
-       &WatchRoutes::get_watcher_events, "What happened since the last time",
+       &WatchRoutes::get_watcher_events, "Get the changes since the last call",
        http::kDefaultBodyLimit},
       {Method::kPost, "/filesystem.Filesystem/RemoveWatcher", Access::kOpen,
-       &WatchRoutes::remove_watcher, "Watch no longer", http::kDefaultBodyLimit},
+       &WatchRoutes::remove_watcher, "Stop watching files", http::kDefaultBodyLimit},
   };
   return kRows;
 }
