@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sessions/session_json.h"
+#include "sessions/session_request.h"
 
 namespace glovebox::api {
 
