@@ -5,7 +5,7 @@
 namespace glovebox::gateway {
 namespace {
 
-using Place = OwnAddresses::Location;
+using Location = OwnAddresses::Location;
 
 net::IpAddress address(const char* text) { return net::IpAddress::parse(text).value(); }
 

@@ -77,7 +77,7 @@ def test_large_result_requests_the_result_file() -> None:
 
 
 def test_glovebox_bench_sends_what_a_call_sends() -> None:
-    text = (ROOT / "src/client/bench/subjects.cc").read_text(encoding="utf-8")
+    text = (ROOT / "src/bench/subjects.cc").read_text(encoding="utf-8")
     found = re.search(r"const Job kFunction\{(.*?)\};\n", text, re.DOTALL)
     assert found is not None
     written = "".join(re.findall(r'R"j\((.*?)\)j"', found.group(1), re.DOTALL))

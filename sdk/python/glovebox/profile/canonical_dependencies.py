@@ -1,7 +1,7 @@
 """The canonical form of ``profile.dependencies``; refuses what the server refuses.
 
-Like src/wire/packages/dependencies_json.cc: no entry may be an option of the installer, a path or a URL. Both are tested
-with tests/vectors/profiles.json.
+Like src/wire/packages/dependencies_json.cc: no entry may be an option of the installer, a path or a URL. Both are
+tested with tests/vectors/profiles.json.
 
 >>> canonical_dependencies(["pandas>=2", " numpy"])
 '{"packages":["numpy","pandas>=2"]}'
