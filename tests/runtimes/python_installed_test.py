@@ -102,7 +102,6 @@ class WarmContexts(ColdContexts):
     setUpClass = python_context_test.WarmContexts.__dict__["setUpClass"]
     tearDownClass = python_context_test.WarmContexts.__dict__["tearDownClass"]
     start = python_context_test.WarmContexts.start
-    child = python_context_test.WarmContexts.child
 
 
 class Runs(unittest.TestCase):
