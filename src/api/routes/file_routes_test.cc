@@ -114,7 +114,7 @@ class FakeSession final : public node::Session {
 
 class FileRoutesTest : public ::testing::Test {
  protected:
-  FileRoutes() { test.sessions.add({.project = "default", .session = session}); }
+  FileRoutesTest() { test.sessions.add({.project = "default", .session = session}); }
 
   Answer get(const std::string& rest, http::Headers headers = {}) {
     return test.send(Method::kGet, kFiles + rest, test.admin_key, {}, std::move(headers));
