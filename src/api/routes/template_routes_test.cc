@@ -22,7 +22,7 @@ using ::testing::Not;
 
 class TemplateRoutesTest : public ::testing::Test {
  protected:
-  TemplateRoutes() {
+  TemplateRoutesTest() {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
     other_ = test_.make_key("other", store::KeyRole::kUser);
   }
