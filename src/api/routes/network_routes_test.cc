@@ -34,7 +34,7 @@ net::NetCeiling only_pypi() {
 
 class NetworkRoutesTest : public ::testing::Test {
  protected:
-  explicit NetworkRoutes(net::NetCeiling ceiling = {}) : test_(with_ceiling(std::move(ceiling))) {
+  explicit NetworkRoutesTest(net::NetCeiling ceiling = {}) : test_(with_ceiling(std::move(ceiling))) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -68,7 +68,7 @@ class NetworkRoutesTest : public ::testing::Test {
 
 class NarrowNetworkRoutes : public NetworkRoutesTest {
  protected:
-  NarrowNetworkRoutes() : NetworkRoutes(only_pypi()) {}
+  NarrowNetworkRoutes() : NetworkRoutesTest(only_pypi()) {}
 };
 
 TEST_F(NetworkRoutesTest, ARunHasItsPolicyAndReportsItsUsage) {

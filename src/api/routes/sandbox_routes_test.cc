@@ -37,7 +37,7 @@ sessions::SessionOptions quick() {
 
 class SessionRoutesTest : public ::testing::Test {
  protected:
-  explicit SessionRoutes(sessions::SessionOptions options = quick())
+  explicit SessionRoutesTest(sessions::SessionOptions options = quick())
       : test_({}, std::move(options)) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
@@ -461,7 +461,7 @@ class ScarceSessions : public SessionRoutesTest {
     options.available_memory = [] { return std::optional<std::uint64_t>(100u << 20); };
     return options;
   }
-  ScarceSessions() : SessionRoutes(scarce()) {}
+  ScarceSessions() : SessionRoutesTest(scarce()) {}
 };
 
 TEST_F(ScarceSessions, AreRefusedWhenTheHostIsFull) {
