@@ -28,17 +28,22 @@ sessions::SessionOptions quick() {
   options.max_paused = 1;
   options.max_ttl_s = 1000;
   options.default_ttl_s = 100;
-  options.shelf.max_per_project = 2;
-  options.shelf.max_bytes = 1 << 20;
-  options.shelf.patience = std::chrono::milliseconds(50);
   options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
+  return options;
+}
+
+snapshots::SnapshotStoreOptions small_snapshots() {
+  snapshots::SnapshotStoreOptions options;
+  options.max_per_project = 2;
+  options.max_bytes = 1 << 20;
+  options.patience = std::chrono::milliseconds(50);
   return options;
 }
 
 class SessionRoutesTest : public ::testing::Test {
  protected:
   explicit SessionRoutesTest(sessions::SessionOptions options = quick())
-      : test_({}, std::move(options)) {
+      : test_({}, std::move(options), small_snapshots()) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);

@@ -95,7 +95,8 @@ std::string code_of(const Answer& answer) {
   return std::string(boost::json::parse(answer.body).at("error").at("code").as_string());
 }
 
-TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options) {
+TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options,
+                       snapshots::SnapshotStoreOptions snapshot_options) {
   directory = std::filesystem::temp_directory_path() / ("gbx-api-" + random_label(12));
   std::filesystem::create_directories(directory);
   store::StoreOptions store_options;
@@ -114,7 +115,6 @@ TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options) {
   settings.secret = "a secret of the tests";
   settings_ = std::move(settings);
   templates = std::make_unique<templates::ProjectTemplates>(node, template_service, *store);
-  snapshots::SnapshotStoreOptions snapshot_options;
   snapshot_options.directory = (directory / "snapshots").string();
   snapshots = std::make_unique<snapshots::SnapshotStore>(io, *store, std::move(snapshot_options));
   if (auto loaded = snapshots->load(); !loaded) {
