@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <boost/json.hpp>
 
 #include "api/docs_page.h"
@@ -30,13 +33,20 @@ TEST(Routes, WithoutAKeyOnlyOpenRoutesAnswer) {
   ApiSettings settings;
   settings.is_loopback = false;
   TestServer test(settings);
-  for (const RouteRow& row : all_routes()) {
+  std::vector<routing::RouteInfo> of_e2b;
+  e2b::Dialect::append_info(of_e2b);
+  const auto is_e2b = [&of_e2b](const routing::RouteInfo& row) {
+    return std::any_of(of_e2b.begin(), of_e2b.end(), [&row](const routing::RouteInfo& one) {
+      return one.method == row.method && one.pattern == row.pattern;
+    });
+  };
+  for (const routing::RouteInfo& row : documented_routes()) {
     const Answer answer = test.send(row.method, path_of(row.pattern));
     if (row.access == routing::Access::kOpen) {
       EXPECT_NE(answer.status, 401) << row.pattern;
     } else {
       EXPECT_EQ(answer.status, 401) << row.pattern;
-      if (row.dialect == Dialect::kE2b) {
+      if (is_e2b(row)) {
         EXPECT_THAT(answer.body, HasSubstr("\"code\":401")) << row.pattern;
       } else {
         EXPECT_EQ(code_of(answer), "unauthorized") << row.pattern;
