@@ -160,7 +160,8 @@ TEST(Routes, ThePageHasNoExternalResources) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr(" src=")));
   EXPECT_THAT(page, Not(HasSubstr("@import")));
-  for (const routing::RouteInfo& row : documented_routes()) EXPECT_THAT(page, HasSubstr(std::string(row.pattern)));
+  for (const routing::RouteInfo& row : documented_routes())
+    EXPECT_THAT(page, HasSubstr(std::string(row.pattern)));
   EXPECT_THAT(docs_content_policy(), HasSubstr("default-src 'none'; style-src 'sha256-"));
 }
 

@@ -34,7 +34,8 @@ net::NetCeiling only_pypi() {
 
 class NetworkRoutesTest : public ::testing::Test {
  protected:
-  explicit NetworkRoutesTest(net::NetCeiling ceiling = {}) : test_(with_ceiling(std::move(ceiling))) {
+  explicit NetworkRoutesTest(net::NetCeiling ceiling = {})
+      : test_(with_ceiling(std::move(ceiling))) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
