@@ -104,7 +104,7 @@ constexpr Key kKeys[] = {
      "Size of the data directory beyond which records are removed early; 0: no limit"},
 
     {"log.level", Kind::kChoice, &Settings::log_level, "info",
-     "Log level", 0, ~0ull, "debug|info|warn", "GLOVEBOX_LOG"},
+     "How much is logged", 0, ~0ull, "debug|info|warn", "GLOVEBOX_LOG"},
     {"log.requests", Kind::kBool, &Settings::log_requests, "true",
      "Whether every request is logged, at info"},
 

@@ -64,8 +64,8 @@ TEST(PipConfig, ACommandsSectionIsAskedBeforeGlobal) {
 }
 
 TEST(PipConfig, WhatPipWouldNotTakeIsAnErrorWithItsLine) {
-  EXPECT_THAT(pip_error("index-url = x\n"), HasSubstr("pip.conf:1: comes before"));
-  EXPECT_THAT(pip_error("[global]\nindex-url\n"), HasSubstr("pip.conf:2: is no line"));
+  EXPECT_THAT(pip_error("index-url = x\n"), HasSubstr("pip.conf:1: is before"));
+  EXPECT_THAT(pip_error("[global]\nindex-url\n"), HasSubstr("pip.conf:2: is not of the form"));
   EXPECT_THAT(pip_error("[global\nindex-url=x\n"), HasSubstr("pip.conf:1: a section"));
   EXPECT_THAT(pip_error("[global]\nindex-url=x\nindex_url=y\n"),
               HasSubstr("pip.conf:3: 'index-url'"));
@@ -106,11 +106,11 @@ TEST(NpmConfig, WhatIsNotExpandedIsLeftOutAndSaid) {
           "ca=\"-----BEGIN CERTIFICATE-----\\ntopsecret\"\n");
   EXPECT_THAT(file.credentials, IsEmpty());
   ASSERT_EQ(file.left_out.size(), 3u);
-  EXPECT_THAT(file.left_out[0], HasSubstr("npmrc:1: has a ${...}"));
+  EXPECT_THAT(file.left_out[0], HasSubstr("npmrc:1: contains ${...}"));
   for (const std::string& line : file.left_out) EXPECT_THAT(line, Not(HasSubstr("topsecret")));
   const auto registry = parse_npm_config("x=y\nregistry=https://${HOST}/\n", "npmrc");
   ASSERT_FALSE(registry);
-  EXPECT_THAT(registry.error().message(), HasSubstr("npmrc:2: has a ${...}"));
+  EXPECT_THAT(registry.error().message(), HasSubstr("npmrc:2: contains ${...}"));
 }
 
 TEST(NpmConfig, AValueThatWouldBeTwoLinesOrWordsIsRefused) {

@@ -142,7 +142,7 @@ TEST_F(PackageIndex, APasswordInASettingIsRefusedAndNotRepeated) {
     settings.*member = "";
   }
   settings.deps_extra_index_urls = {"https://topsecret@a.corp/"};
-  EXPECT_THAT(error(), HasSubstr("deps.extra_index_urls has a user"));
+  EXPECT_THAT(error(), HasSubstr("deps.extra_index_urls contains a user"));
   settings.deps_extra_index_urls = {};
   EXPECT_TRUE(check_index_settings(settings));
 }
@@ -159,7 +159,7 @@ TEST_F(PackageIndex, ErrorsSayWhoseFaultItIs) {
   EXPECT_THAT(error(), HasSubstr(dir_ + "/pip.conf:2 must be a host"));
   write("pip.conf", "");
   settings.deps_file_hosts = {"*"};
-  EXPECT_THAT(error(), HasSubstr("deps.file_hosts would let a build reach everything"));
+  EXPECT_THAT(error(), HasSubstr("deps.file_hosts would let a build reach every host"));
 }
 
 TEST_F(PackageIndex, CertificatesComeFromWhereTheyAreSaidToBe) {
@@ -174,7 +174,7 @@ TEST_F(PackageIndex, CertificatesComeFromWhereTheyAreSaidToBe) {
   environment["SSL_CERT_FILE"] = dir_ + "/missing.pem";
   EXPECT_THAT(error(), HasSubstr("environment SSL_CERT_FILE"));
   settings.deps_ca_bundle = write("key.pem", "-----BEGIN PRIVATE KEY-----\nA\n");
-  EXPECT_THAT(error(), HasSubstr("has no certificate"));
+  EXPECT_THAT(error(), HasSubstr("contains no PEM certificate"));
   settings.deps_ca_bundle = "relative.pem";
   EXPECT_THAT(error(), HasSubstr("absolute"));
 }

@@ -60,7 +60,7 @@ TEST(Programs, AbsentModulesOfTheDataTemplateNameTheirPackages) {
   ASSERT_GE(findings.size(), 3u);
   EXPECT_EQ(findings[2],
             (Finding{"programs", "python-data", State::kWarn,
-                     "not here: pandas, matplotlib, which the template python-data imports",
+                     "not installed: pandas, matplotlib, which the template python-data imports",
                      "sudo apt install python3-pandas python3-matplotlib"}));
   findings.clear();
   facts.absent_modules.clear();

@@ -242,7 +242,7 @@ TEST_F(NetworkRoutesTest, AnAgentsSandboxWithADifferentPolicyIsAConflict) {
   const Answer other =
       send(Method::kPost, "/v1/sandboxes", R"({"agent_id":"a","profile":{"net":"none"}})");
   EXPECT_EQ(other.status, 409);
-  EXPECT_THAT(other.body, HasSubstr("another net"));
+  EXPECT_THAT(other.body, HasSubstr("has a different net"));
   EXPECT_EQ(send(Method::kPost, "/v1/sandboxes", R"({"agent_id":"a"})").status, 200);
 }
 

@@ -122,7 +122,7 @@ TEST_F(SessionRoutesTest, ABadRequestIsRefusedWithItsField) {
       {R"({"metadata":{"":"x"}})", "metadata."},
       {R"({"on_timeout":"stop"})", "on_timeout"},
       {R"({"agent_id":""})", "agent_id"},
-      {R"({"agent_id":"mcp:mc0"})", "for sandboxes of /mcp"},
+      {R"({"agent_id":"mcp:mc0"})", "reserved for /mcp"},
       {R"({"snapshot":"x"})", "snapshot"},
       {R"({"profile":{"timeout_ms":5}})", "profile.timeout_ms"},
       {R"({"env":{"A B":"1"}})", "env"},

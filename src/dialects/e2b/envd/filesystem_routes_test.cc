@@ -149,7 +149,7 @@ TEST_F(E2bFiles, ListsADirectory) {
   EXPECT_EQ(call(kListDir, R"({"path":"/"})").body, R"({"entries":[]})");
   EXPECT_EQ(last().depth, 1u);
   session->content = "not a record";
-  EXPECT_EQ(call(kListDir, R"({"path":"/"})").status, -1);
+  EXPECT_EQ(call(kListDir, R"({"path":"/"})").status, 500);
 }
 
 TEST_F(E2bFiles, DownloadsWithALength) {

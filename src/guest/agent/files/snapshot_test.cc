@@ -208,7 +208,7 @@ TEST(Snapshot, IsRefusedWhenItIsTooLarge) {
   inside(dir, "first", [] { return put("/tmp/big", std::string(200'000, 'x')); });
   const Answer out = take(dir, "first", 100'000);
   EXPECT_EQ(out.error(), EFBIG);
-  EXPECT_THAT(out.message(), HasSubstr("larger than the 100000 bytes"));
+  EXPECT_THAT(out.message(), HasSubstr("exceeds the limit of 100000 bytes"));
   EXPECT_LE(out.data.size(), 100'000u);
 }
 
