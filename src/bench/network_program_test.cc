@@ -34,7 +34,8 @@ TEST(NetworkProgram, FiguresComeInGroups) {
 }
 
 TEST(NetworkProgram, MalformedFiguresAreAnError) {
-  EXPECT_THAT(parse_groups("1 2;3", 1).error().message(), HasSubstr("unexpected number of figures"));
+  EXPECT_THAT(parse_groups("1 2;3", 1).error().message(),
+              HasSubstr("unexpected number of figures"));
   EXPECT_THAT(parse_groups("1", 2).error().message(), HasSubstr("unexpected number of figures"));
   EXPECT_THAT(parse_groups("Traceback", 1).error().message(), HasSubstr("Traceback"));
 }
