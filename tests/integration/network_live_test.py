@@ -429,6 +429,8 @@ print(json""")
         self.assert_reached(value, net.GOOD)
 
     def test_a_gateway_has_no_privileges_and_no_files(self):
+        # Its pid is known as soon as it is started; it is confined before the server reaches it.
+        self.assertTrue(wait_until(lambda: self.client.get("/health/ready").json["gateway"] == "up", server.PATIENCE))
         pid = self.server.info["gateway_pid"]
         gateway = processes.living(pid)
         status = gateway.fields

@@ -123,7 +123,7 @@ class Sources(PipFetch):
             file.write(b"x")
         with open(os.path.join(fetched.root, "in", "built.json"), "w") as file:
             file.write('{"good-99.0-py3-none-any.whl": {"name": "impostor", "version": "1.0", "file": "x", "sha256": "y"}}')
-        self.assertIn("another package", self.failed("good", root=fetched.root))
+        self.assertIn("a different package", self.failed("good", root=fetched.root))
 
 
 class Pinned(PipFetch):
