@@ -1,5 +1,6 @@
-// What all runs together have printed and nobody has taken yet. An answer that is given whole is
-// kept until its run ends; this is the bound on how much of the server's memory that may be.
+// The server's memory for bytes that wait to be read: output of runs, large answers, input of
+// processes. An answer that is given whole is kept until its run ends; this bounds all of them
+// together.
 #pragma once
 
 #include <cstdint>

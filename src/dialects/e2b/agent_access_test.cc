@@ -104,7 +104,7 @@ TEST_F(PausedSandboxTest, IsResumedOnlyByARequestWithItsToken) {
   EXPECT_TRUE(test.session_service.resumed.empty());
   EXPECT_NE(admit_real(request_to(id, token_of(id)), AccessToken::kOptional).session, nullptr);
   EXPECT_EQ(test.session_service.resumed.size(), 1u);
-  // Now that it runs, a route that needs no token admits everybody.
+  // Now that it runs, a route that needs no token admits every request.
   EXPECT_NE(admit_real(request_to(id), AccessToken::kOptional).session, nullptr);
 }
 
