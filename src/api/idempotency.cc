@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/project_quota.h"
 #include "store/sha256.h"
 #include "store/store_call.h"
 
@@ -24,9 +25,9 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
       return std::nullopt;
     case store::IdempotentState::kDone: {
       if (entry.answer_cut) {
-        return Response::refuse(
-            409, "answer_not_kept",
-            "this request already ran as " + entry.run_id + "; its answer was too long to keep");
+        return Response::refuse(409, "answer_not_kept",
+                                "this request already ran as " + entry.run_id +
+                                    "; there was no room to keep its answer");
       }
       Response response = Response::json(std::move(entry.answer), entry.status);
       response.headers.set("Idempotent-Replayed", "true");
@@ -44,7 +45,8 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
                                   entry.run_id + "; use a new key to run it again");
     case store::IdempotentState::kMismatch:
       return Response::refuse(422, "idempotency_key_reused",
-                              "this key was used with a different request; use a new key");
+                              "this key was used with a different request (another body or another "
+                              "path); use a new key");
   }
   return Response::refuse(500, "internal", "unknown state of an idempotent request");
 }
@@ -69,12 +71,20 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
     co_return Response::refuse(400, "invalid_argument",
                                "Idempotency-Key: cannot be combined with live events");
   }
-  const std::string fingerprint = store::sha256_hex(request_.body);
+  const store::IdempotentRequest wanted{
+      .project = project_,
+      .key = key_,
+      .route = std::string(http::method_name(request_.method)) + " " + request_.path,
+      .body_sha256 = store::sha256_hex(request_.body),
+      .run_id = std::move(run_id)};
   const store::Ask<store::IdempotentEntry> ask = [&](store::Callback<store::IdempotentEntry> done) {
-    store_.begin_idempotent(project_, key_, fingerprint, run_id, std::move(done));
+    store_.begin_idempotent(wanted, std::move(done));
   };
   auto entry = co_await store::store_call(ask);
   // The request must not run unless its key has been recorded.
+  if (!entry && store::is_over_quota(entry.error())) {
+    co_return Response::refuse(507, "disk_full", entry.error().message());
+  }
   if (!entry) {
     Response response = Response::refuse(503, "store_unavailable", entry.error().message());
     response.headers.set("Retry-After", "2");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "options/nearest.h"
+#include "base/nearest.h"
 
 namespace glovebox::config {
 namespace {
@@ -55,6 +55,8 @@ constexpr Key kKeys[] = {
      "Sandboxes at once, including waiting ones", 1, 100'000},
     {"pools.max_memory", Kind::kSize, &Settings::max_memory, "0",
      "Memory promised to sandboxes at once; 0: what the host can spare"},
+    {"pools.project_share", Kind::kNumber, &Settings::project_share, "75",
+     "Percent of all sandboxes, sessions and memory that one project may have", 1, 100},
     {"pools.max_pools", Kind::kNumber, &Settings::max_pools, "128",
      "Pools at once; the longest unused one is removed first", 1, 10'000},
     {"pools.max", Kind::kNumber, &Settings::pool_max, "64",
@@ -76,7 +78,7 @@ constexpr Key kKeys[] = {
      "Paused sessions of one project at once", 0, 100'000},
     {"sessions.paused_max", Kind::kDuration, &Settings::paused_max, "24h",
      "How long a session may stay paused before it is ended", 1 * kSecond, kYear},
-    {"sessions.overcommit", Kind::kNumber, &Settings::session_overcommit, "40",
+    {"sessions.overcommit", Kind::kNumber, &Settings::session_overcommit, "4",
      "How many times the memory of the host may be promised to sessions; 1: no overcommit",
      1, 10'000},
     {"sessions.max_snapshots", Kind::kNumber, &Settings::max_snapshots, "32",
@@ -102,6 +104,8 @@ constexpr Key kKeys[] = {
      1 * kMs, 60 * kSecond},
     {"store.disk_ceiling", Kind::kSize, &Settings::disk_ceiling, "4G",
      "Size of the data directory beyond which records are removed early; 0: no limit"},
+    {"store.project_quota", Kind::kSize, &Settings::project_quota, "0",
+     "What the store keeps of one project; 0: a quarter of store.disk_ceiling"},
 
     {"log.level", Kind::kChoice, &Settings::log_level, "info",
      "How much is logged", 0, ~0ull, "debug|info|warn", "GLOVEBOX_LOG"},
@@ -166,6 +170,8 @@ constexpr Key kKeys[] = {
 
     {"deps.enabled", Kind::kBool, &Settings::deps_enabled, "true",
      "Whether clients may request packages, which are fetched from the index below"},
+    {"deps.shared", Kind::kBool, &Settings::deps_shared, "true",
+     "Whether projects share package sets; false: each project has builds and layers of its own"},
     {"deps.index_url", Kind::kText, &Settings::deps_index_url, "",
      "Python's package index, without a password; empty: from PIP_INDEX_URL or deps.pip_config"},
     {"deps.extra_index_urls", Kind::kList, &Settings::deps_extra_index_urls, "",
@@ -234,7 +240,7 @@ std::string suggestion_for_key(std::string_view name) {
     }
     names.emplace_back(key.name);
   }
-  const std::string_view near = options::nearest(name, names);
+  const std::string_view near = nearest(name, names);
   return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
 }
 

@@ -7,12 +7,12 @@
 #include <optional>
 #include <string_view>
 
+#include "base/nearest.h"
 #include "config/network.h"
 #include "config/package_index.h"
 #include "config/toml_file.h"
 #include "config/value.h"
 #include "options/command_line.h"
-#include "options/nearest.h"
 
 namespace glovebox::config {
 
@@ -95,7 +95,7 @@ Result<> check_unknown_variable(const std::string& name) {
     known.push_back(variable);
     if (!key.short_variable.empty()) known.emplace_back(key.short_variable);
   }
-  const std::string_view near = options::nearest(name, known);
+  const std::string_view near = nearest(name, known);
   if (!in_a_section && near.empty()) return {};
   return bad_setting("environment: unknown variable " + name +
                      (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));

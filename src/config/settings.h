@@ -37,6 +37,7 @@ struct Settings {
   std::chrono::milliseconds queue_wait{};
   // [sessions]
   std::uint64_t max_sessions = 0;
+  std::uint64_t project_share = 0;  // percent
   std::chrono::milliseconds session_default_ttl{};
   std::chrono::milliseconds session_max_ttl{};
   std::uint64_t max_paused = 0;  // of one project
@@ -54,6 +55,7 @@ struct Settings {
   std::uint64_t keep_output = 0;
   std::chrono::milliseconds batch_interval{};
   std::uint64_t disk_ceiling = 0;
+  std::uint64_t project_quota = 0;  // 0: a quarter of disk_ceiling
   // [log]
   std::string log_level;
   bool log_requests = true;
@@ -85,6 +87,7 @@ struct Settings {
   std::uint64_t net_max_open = 0;
   // [deps]: see package_index.h
   bool deps_enabled = true;
+  bool deps_shared = true;
   std::string deps_index_url;  // empty: the host's
   std::vector<std::string> deps_extra_index_urls;
   std::vector<std::string> deps_file_hosts;

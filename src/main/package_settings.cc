@@ -55,6 +55,7 @@ PackageSettings read_package_settings(const config::Settings& settings) {
 
   packages::PackageServiceOptions& options = out.service;
   options.enabled = settings.deps_enabled;
+  options.shared = settings.deps_shared;
   options.architecture = architecture();
   options.boot_id = boot_id();
   options.interpreter_mark = interpreter_mark;

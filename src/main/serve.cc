@@ -93,11 +93,13 @@ node::NodeOptions node_options(const Settings& settings) {
   node::NodeOptions options;
   options.max_sandboxes = static_cast<std::uint32_t>(settings.max_sandboxes);
   options.max_memory_bytes = settings.max_memory != 0 ? settings.max_memory : memory_of_host();
+  options.owner_share_percent = static_cast<std::uint32_t>(settings.project_share);
   options.max_waiting = static_cast<std::uint32_t>(settings.pool_max);
   options.max_pools = static_cast<std::uint32_t>(settings.max_pools);
   options.max_queue = static_cast<std::uint32_t>(settings.queue_length);
   options.queue_wait = settings.queue_wait;
   options.idle_decay = settings.pool_idle_decay;
+  options.host_sample = node::read_host_sample;
   options.session_overcommit = static_cast<std::uint32_t>(settings.session_overcommit);
   return options;
 }
@@ -108,6 +110,7 @@ sessions::SessionOptions session_options(const Settings& settings) {
   };
   sessions::SessionOptions options;
   options.max_sessions = settings.max_sessions;
+  options.project_share_percent = settings.project_share;
   options.default_ttl_s = whole_seconds(settings.session_default_ttl);
   options.max_ttl_s = whole_seconds(settings.session_max_ttl);
   options.max_paused = settings.max_paused;
@@ -136,6 +139,7 @@ store::StoreOptions store_options(const Settings& settings, const std::string& d
   options.retention.max_runs = settings.retention_count;
   options.retention.max_run_bytes = settings.retention_bytes;
   options.retention.max_disk_bytes = settings.disk_ceiling;
+  options.retention.max_project_bytes = settings.project_quota;
   options.kept_output_bytes = settings.keep_output;
   options.batch_interval = settings.batch_interval;
   return options;
@@ -158,6 +162,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
     return http::Response::refuse(403, "policy", "this path has no access rule");
   };
   options.route_first = [&api](http::Request& request) { return api.route_first(request); };
+  options.project_of = [&api](const http::Request& request) { return api.project_of(request); };
   options.on_exchange = [&api](const http::Exchange& exchange) { api.log_exchange(exchange); };
   return options;
 }

@@ -159,12 +159,19 @@ Task<EntryPtr> SessionCreator::find_agent(std::string project, std::string agent
 
 // The memory limits of all sessions may exceed the host's memory, since most sessions are idle. But
 // the host must have enough free memory for all that a new session may use.
-Result<> SessionCreator::check_room(std::uint64_t needed_bytes) {
+Result<> SessionCreator::check_room(const std::string& project, std::uint64_t needed_bytes) {
   const std::uint64_t alive = deps_.registry.alive();
   if (alive >= options_.max_sessions) {
     return fail(Errc::kResourceExhausted,
                 "the limit of " + std::to_string(options_.max_sessions) +
                     " sandboxes is reached (sessions.max); end one, or try again later");
+  }
+  const std::uint64_t share =
+      std::max<std::uint64_t>(1, options_.max_sessions * options_.project_share_percent / 100);
+  if (deps_.registry.running_of(project) + deps_.registry.paused_of(project) >= share) {
+    return fail(Errc::kResourceExhausted, "your project has its share of this host, " +
+                                              std::to_string(share) +
+                                              " sandboxes (pools.project_share); end one first");
   }
   const std::optional<std::uint64_t> left = options_.available_memory();
   if (left && *left < needed_bytes) {
@@ -201,12 +208,12 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
     co_return fail(Errc::kUnavailable, "the sandbox of this agent_id has just ended; try again");
   }
   const std::uint64_t needed = plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
-  if (Result<> room = check_room(needed); !room) {
+  if (Result<> room = check_room(owner.project, needed); !room) {
     deps_.registry.count_refused();
     co_return fail(std::move(room.error()));
   }
   node::SessionSpec& spec = plan.spec;
-  spec.owner = owner.key.str();
+  spec.owner = owner.project;
   spec.project = owner.project;
   Result<std::shared_ptr<node::Session>> made =
       co_await make_sandbox(spec, request.net_is_default, cancel);

@@ -65,7 +65,7 @@ class SessionCreator {
   Task<EntryPtr> find_agent(std::string project, std::string agent_id);
   Task<CreatedSession> make(CreateRequest request, SessionOwner owner, store::Admission admission,
                             std::shared_ptr<node::CancelFlag> cancel);
-  Result<> check_room(std::uint64_t needed_bytes);
+  Result<> check_room(const std::string& project, std::uint64_t needed_bytes);
   Task<std::shared_ptr<node::Session>> make_sandbox(node::SessionSpec& spec, bool net_is_default,
                                                     std::shared_ptr<node::CancelFlag> cancel);
   Task<> bring_up(EntryPtr entry, std::shared_ptr<node::Session> session,

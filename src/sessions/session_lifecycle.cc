@@ -1,8 +1,10 @@
 #include "sessions/session_lifecycle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
+#include "store/project_quota.h"
 
 namespace glovebox::sessions {
 
@@ -162,8 +164,17 @@ Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::st
       registry_.set_deadline(entry, ttl_time(record.ttl_s));
     }
   }
-  if (request.metadata) record.metadata = std::move(*request.metadata);
-  CO_TRY_OK(co_await registry_.save(entry));
+  if (!request.metadata) {
+    CO_TRY_OK(co_await registry_.save(entry));
+    co_return entry->record;
+  }
+  const store::Metadata wanted = *request.metadata;
+  store::Metadata before = std::exchange(record.metadata, std::move(*request.metadata));
+  Result<> saved = co_await registry_.save(entry);
+  // Unless another request has changed it meanwhile. It counts as unsaved, and is saved again.
+  const bool is_refused = !saved && store::is_over_quota(saved.error());
+  if (is_refused && record.metadata == wanted) record.metadata = std::move(before);
+  if (!saved) co_return fail(std::move(saved.error()));
   co_return entry->record;
 }
 

@@ -14,6 +14,7 @@ namespace glovebox::sessions {
 
 struct SessionOptions {
   std::uint64_t max_sessions = 2048;
+  std::uint64_t project_share_percent = 100;  // the part of max_sessions that one project may have
   std::uint64_t default_ttl_s = 3600;
   std::uint64_t max_ttl_s = 86'400;
   std::uint64_t max_paused = 32;  // per project

@@ -151,9 +151,11 @@ Task<> SessionReconciler::reconcile() {
     if (is_over(entry->record.state)) continue;
     if (alive.count(entry->record.id) == 0) {
       lost.push_back(entry);
-    } else if (is_first) {
-      interrupted.push_back(entry);
+      continue;
     }
+    const auto session = service_.find_session(entry->record.id);
+    if (session) session->set_owner(entry->record.project);
+    if (is_first) interrupted.push_back(entry);
   }
   for (const EntryPtr& entry : lost) {
     if (is_over(entry->record.state)) continue;

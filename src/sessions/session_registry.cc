@@ -6,6 +6,7 @@
 #include "base/wall_clock.h"
 #include "sessions/session_json.h"
 #include "sessions/session_plan.h"
+#include "store/project_quota.h"
 #include "store/store_call.h"
 
 namespace glovebox::sessions {
@@ -122,6 +123,7 @@ void SessionRegistry::end(const EntryPtr& entry, SessionState to, EndCause cause
   if (!set_state(entry, to, std::move(reason))) return;  // already ended
   store::SessionRecord& record = entry->record;
   record.ended_ms = wall_clock_ms();
+  store::reduce_to_ended(record);
   set_deadline(entry, std::nullopt);
   entry->is_unsaved = true;
   entry->memory.release();
@@ -156,6 +158,7 @@ Task<> SessionRegistry::save(EntryPtr entry) {
   // Ended there, and here too: it was saved twice.
   if (saved.error().code() == Errc::kConflict && is_over(entry->record.state)) co_return Result<>();
   entry->is_unsaved = true;
+  if (store::is_over_quota(saved.error())) co_return saved;  // the change was refused
   co_return fail(std::move(saved.error())
                      .context("the sandbox is " +
                               std::string(session_state_name(entry->record.state)) +

@@ -1,5 +1,7 @@
 #include "store/idempotency_table.h"
 
+#include <vector>
+
 namespace glovebox::store {
 
 namespace {
@@ -9,6 +11,16 @@ constexpr int kRunning = static_cast<int>(IdempotentState::kRunning);
 constexpr int kInterrupted = static_cast<int>(IdempotentState::kInterrupted);
 
 constexpr std::size_t kMaxKeyBytes = 255;
+// What a row counts for, without its answer; in SQL, of a row that is there. Its texts are ASCII.
+constexpr std::string_view kRequestBytes =
+    "(300 + length(project) + 2 * length(key) + length(body_sha256) + length(run_id) + "
+    "length(route))";
+
+std::uint64_t request_bytes(const IdempotentRequest& request) {
+  return 300 + request.project.size() + 2 * request.key.size() + request.body_sha256.size() +
+         request.run_id.size() + request.route.size();
+}
+
 // Answers that wait for a full disk to have space again.
 constexpr std::size_t kMaxPendingBytes = 64u << 20;
 
@@ -16,22 +28,29 @@ constexpr std::size_t kMaxPendingBytes = 64u << 20;
 
 Result<> IdempotencyTable::interrupt_running() {
   if (interrupted_) return {};
-  TRY(Statement update, db_.prepare("UPDATE idempotency SET state = ? WHERE state = ?"));
+  TRY(Statement update, db_.prepare("UPDATE idempotency SET state = ?, bytes = " +
+                                    std::string(kRequestBytes) + " WHERE state = ?"));
   TRY_OK(update.bind(kInterrupted, kRunning).run());
   interrupted_ = true;
   return {};
 }
 
-Result<IdempotentEntry> IdempotencyTable::begin(const std::string& project, const std::string& key,
-                                                const std::string& body_sha256,
-                                                const std::string& run_id, std::int64_t now_ms) {
+// A record without a route is from before they were recorded.
+bool IdempotencyTable::is_same(const Statement& row, const IdempotentRequest& request) {
+  const std::string route = row.text(7);
+  return row.text(0) == request.body_sha256 && (route.empty() || route == request.route);
+}
+
+Result<IdempotentEntry> IdempotencyTable::begin(const IdempotentRequest& request,
+                                                std::int64_t now_ms) {
+  const auto& [project, key, route, body_sha256, run_id] = request;
   if (key.empty() || key.size() > kMaxKeyBytes) {
     return fail(Errc::kInvalidArgument, "an idempotency key has 1 to 255 bytes");
   }
   TRY_OK(interrupt_running());
   TRY(Statement select,
-      db_.prepare("SELECT body_sha256, state, status, run_id, created_ms, answer_cut, answer "
-                  "FROM idempotency WHERE project = ? AND key = ?"));
+      db_.prepare("SELECT body_sha256, state, status, run_id, created_ms, answer_cut, answer, "
+                  "route FROM idempotency WHERE project = ? AND key = ?"));
   TRY(const bool row, select.bind(project, key).next());
   if (row) {
     const auto state = static_cast<IdempotentState>(select.integer(1));
@@ -40,7 +59,7 @@ Result<IdempotentEntry> IdempotencyTable::begin(const std::string& project, cons
     // caller wanted to be safe from.
     if (!expired || state == IdempotentState::kRunning) {
       IdempotentEntry entry{.state = state, .run_id = select.text(3)};
-      if (select.text(0) != body_sha256) {
+      if (!is_same(select, request)) {
         entry.state = IdempotentState::kMismatch;
         return entry;
       }
@@ -58,12 +77,18 @@ Result<IdempotentEntry> IdempotencyTable::begin(const std::string& project, cons
     }
   }
   select = Statement();
+  const std::uint64_t bytes = request_bytes(request) + quota_.answer_reserve();
+  TRY_OK(quota_.admit(project, bytes));
   // Durable before it runs: that is the promise.
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
+  // Two statements, because OR REPLACE would remove the expired one without its trigger.
+  TRY(Statement remove, db_.prepare("DELETE FROM idempotency WHERE project = ? AND key = ?"));
+  TRY_OK(remove.bind(project, key).run());
   TRY(Statement insert,
-      db_.prepare("INSERT OR REPLACE INTO idempotency(project, key, body_sha256, state, status, "
-                  "run_id, created_ms, answer_cut, answer) VALUES(?,?,?,?,0,?,?,0,?)"));
-  TRY_OK(insert.bind(project, key, body_sha256, kRunning, run_id, now_ms, Blob{}).run());
+      db_.prepare("INSERT INTO idempotency(project, key, body_sha256, state, status, run_id, "
+                  "created_ms, answer_cut, answer, route, bytes) VALUES(?,?,?,?,0,?,?,0,?,?,?)"));
+  TRY_OK(
+      insert.bind(project, key, body_sha256, kRunning, run_id, now_ms, Blob{}, route, bytes).run());
   TRY_OK(transaction.commit());
   return IdempotentEntry{.state = IdempotentState::kFresh, .run_id = run_id};
 }
@@ -71,11 +96,21 @@ Result<IdempotentEntry> IdempotencyTable::begin(const std::string& project, cons
 Result<> IdempotencyTable::finish(const std::string& project, const std::string& key, int status,
                                   std::string answer) {
   Finished finished{.status = status, .answer = std::move(answer)};
-  if (finished.answer.size() > max_answer_bytes_) {
-    finished.answer.clear();
+  const bool is_too_long = finished.answer.size() > max_answer_bytes_;
+  if (!is_too_long) finished.counted_bytes = finished.answer.size();
+  if (is_too_long || !has_room_for(project, finished.answer.size())) {
+    finished.answer = std::string();
     finished.cut = true;
   }
   return end(Name(project, key), std::move(finished));
+}
+
+// If the database cannot tell, the answer is tried, and waits.
+bool IdempotencyTable::has_room_for(const std::string& project, std::size_t answer_bytes) {
+  const std::uint64_t reserved = quota_.answer_reserve();
+  if (answer_bytes <= reserved) return true;
+  const Result<> admitted = quota_.admit(project, answer_bytes - reserved);
+  return admitted || !is_over_quota(admitted.error());
 }
 
 Result<> IdempotencyTable::interrupt(const std::string& project, const std::string& key) {
@@ -96,11 +131,12 @@ Result<> IdempotencyTable::end(Name name, Finished finished) {
 
 Result<> IdempotencyTable::save(const Name& name, const Finished& finished) {
   TRY(Statement update,
-      db_.prepare("UPDATE idempotency SET state = ?, status = ?, answer_cut = ?, answer = ? "
-                  "WHERE project = ? AND key = ? AND state = ?"));
+      db_.prepare("UPDATE idempotency SET state = ?, status = ?, answer_cut = ?, answer = ?, "
+                  "bytes = " +
+                  std::string(kRequestBytes) + " + ? WHERE project = ? AND key = ? AND state = ?"));
   return update
       .bind(static_cast<int>(finished.state), finished.status, static_cast<int>(finished.cut),
-            Blob{finished.answer}, name.first, name.second, kRunning)
+            Blob{finished.answer}, finished.counted_bytes, name.first, name.second, kRunning)
       .run();
 }
 
@@ -121,20 +157,26 @@ Result<> IdempotencyTable::forget(const std::string& project, const std::string&
   return remove.bind(project, key, kRunning).run();
 }
 
-Result<std::uint64_t> IdempotencyTable::expire(std::int64_t now_ms, std::size_t limit) {
-  TRY(Statement remove,
-      db_.prepare("DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency "
-                  "WHERE created_ms <= ? AND state <> ? LIMIT ?)"));
-  TRY_OK(remove.bind(now_ms - max_age_.count(), kRunning, static_cast<std::uint64_t>(limit)).run());
-  return static_cast<std::uint64_t>(db_.changes());
-}
-
-Result<std::uint64_t> IdempotencyTable::remove_oldest(std::size_t limit) {
-  TRY(Statement remove,
-      db_.prepare("DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency "
-                  "WHERE state <> ? ORDER BY created_ms LIMIT ?)"));
-  TRY_OK(remove.bind(kRunning, static_cast<std::uint64_t>(limit)).run());
-  return static_cast<std::uint64_t>(db_.changes());
+Result<std::uint64_t> IdempotencyTable::expire(std::int64_t now_ms, std::size_t limit,
+                                               std::uint64_t until_bytes) {
+  std::vector<std::int64_t> rows;
+  {
+    TRY(Statement select, db_.prepare("SELECT rowid, bytes FROM idempotency WHERE created_ms <= ? "
+                                      "AND state <> ? ORDER BY created_ms LIMIT ?"));
+    select.bind(now_ms - max_age_.count(), kRunning, static_cast<std::uint64_t>(limit));
+    for (std::uint64_t bytes = 0; bytes < until_bytes;) {
+      TRY(const bool row, select.next());
+      if (!row) break;
+      rows.push_back(select.integer(0));
+      bytes += static_cast<std::uint64_t>(select.integer(1));
+    }
+  }
+  if (rows.empty()) return 0;
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kBatch));
+  TRY(Statement remove, db_.prepare("DELETE FROM idempotency WHERE rowid = ?"));
+  for (const std::int64_t row : rows) TRY_OK(remove.bind(row).run());
+  TRY_OK(transaction.commit());
+  return rows.size();
 }
 
 }  // namespace glovebox::store

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "store/project_quota.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -14,17 +15,20 @@ namespace glovebox::store {
 
 class IdempotencyTable {
  public:
-  IdempotencyTable(Database& db, std::chrono::milliseconds max_age, std::size_t max_answer_bytes)
-      : db_(db), max_age_(max_age), max_answer_bytes_(max_answer_bytes) {}
+  IdempotencyTable(Database& db, ProjectQuota& quota, std::chrono::milliseconds max_age,
+                   std::size_t max_answer_bytes)
+      : db_(db), quota_(quota), max_age_(max_age), max_answer_bytes_(max_answer_bytes) {}
 
   // At open: what ran when the last process ended will never finish. Until this has worked
   // once, begin() and save_pending() try it again and fail when it does.
   Result<> interrupt_running();
 
-  Result<IdempotentEntry> begin(const std::string& project, const std::string& key,
-                                const std::string& body_sha256, const std::string& run_id,
-                                std::int64_t now_ms);
-  // On an error the answer is kept in memory, found by begin(), and saved by save_pending().
+  // is_over_quota() for a new one when its project has no room for it. Known ones are answered
+  // all the same.
+  Result<IdempotentEntry> begin(const IdempotentRequest& request, std::int64_t now_ms);
+  // An answer for which its project has no room is left out, and counts all the same: the project's
+  // next request is refused and does not run without its answer being kept, too. On an error the
+  // answer is kept in memory, found by begin(), and saved by save_pending().
   Result<> finish(const std::string& project, const std::string& key, int status,
                   std::string answer);
   // The same, without an answer.
@@ -32,10 +36,9 @@ class IdempotencyTable {
   Result<> forget(const std::string& project, const std::string& key);
   Result<> save_pending();
 
-  // At most `limit` of those that are too old; how many went.
-  Result<std::uint64_t> expire(std::int64_t now_ms, std::size_t limit);
-  // At most `limit` of the oldest that are finished, whatever their age: the disk's ceiling.
-  Result<std::uint64_t> remove_oldest(std::size_t limit);
+  // The oldest of those that are too old, until `until_bytes` are gone, and at most `limit`; how
+  // many went. None goes before its time.
+  Result<std::uint64_t> expire(std::int64_t now_ms, std::size_t limit, std::uint64_t until_bytes);
 
  private:
   using Name = std::pair<std::string, std::string>;  // project, key
@@ -44,11 +47,15 @@ class IdempotencyTable {
     int status = 0;
     std::string answer{};
     bool cut = false;
+    std::uint64_t counted_bytes = 0;  // of the answer; also if there was no room for it
   };
+  static bool is_same(const Statement& row, const IdempotentRequest& request);
+  bool has_room_for(const std::string& project, std::size_t answer_bytes);
   Result<> end(Name name, Finished finished);
   Result<> save(const Name& name, const Finished& finished);
 
   Database& db_;
+  ProjectQuota& quota_;
   const std::chrono::milliseconds max_age_;
   const std::size_t max_answer_bytes_;
   bool interrupted_ = false;  // interrupt_running() has worked

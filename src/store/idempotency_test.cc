@@ -34,6 +34,20 @@ TEST_F(Idempotency, AnotherBodyIsAMismatchInEveryState) {
   EXPECT_TRUE(mismatch.answer.empty());
 }
 
+TEST_F(Idempotency, AnotherRouteIsAMismatchInEveryState) {
+  open();
+  const auto elsewhere = [&] {
+    return begin("k", "body", "default", "POST /v1/functions/invoke").value();
+  };
+  ASSERT_TRUE(begin("k", "body"));
+  EXPECT_EQ(elsewhere().state, IdempotentState::kMismatch);
+  ASSERT_TRUE(finish("k", "answer of a run"));
+  EXPECT_EQ(elsewhere().state, IdempotentState::kMismatch);
+  EXPECT_TRUE(elsewhere().answer.empty());
+  EXPECT_EQ(begin("k", "body", "default", "PUT /v1/run").value().state, IdempotentState::kMismatch);
+  EXPECT_EQ(begin("k", "body").value().answer, "answer of a run");
+}
+
 TEST_F(Idempotency, ProjectsHaveTheirOwnKeys) {
   open();
   ASSERT_TRUE(begin("k", "body", "a"));

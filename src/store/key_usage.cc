@@ -64,7 +64,10 @@ tl::expected<KeyUsage::Admission, Refusal> KeyUsage::admit(const Principal& who,
                       " runs in flight, and that many are in flight",
                   kAskAgain);
   }
-  if (limits.max_memory_bytes != 0 && memory_bytes > limits.max_memory_bytes - use->memory_bytes) {
+  // Sessions are held even beyond the limit, for example after it was lowered.
+  const std::uint64_t free_bytes =
+      limits.max_memory_bytes - std::min(use->memory_bytes, limits.max_memory_bytes);
+  if (limits.max_memory_bytes != 0 && memory_bytes > free_bytes) {
     return refuse("this key may use " + megabytes(limits.max_memory_bytes) +
                       " of memory at once, and its runs use " + megabytes(use->memory_bytes),
                   kAskAgain);

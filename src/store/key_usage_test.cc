@@ -59,6 +59,36 @@ TEST(KeyUsage, AMovedAdmissionIsReleasedOnce) {
   EXPECT_EQ(usage.in_flight(who.key), 0u);
 }
 
+TEST(KeyUsage, AssignmentReleasesTheAdmissionThatWasHeld) {
+  KeyUsage usage;
+  const Principal who = principal({.max_in_flight = 2, .max_memory_bytes = 100});
+  auto held = usage.admit(who, 60, kStart);
+  auto next = usage.admit(who, 40, kStart);
+  ASSERT_TRUE(held && next);
+  EXPECT_EQ(usage.in_flight(who.key), 2u);
+  *held = std::move(*next);
+  EXPECT_EQ(usage.in_flight(who.key), 1u);
+  auto more = usage.admit(who, 60, kStart);  // the memory of the first is free again, too
+  EXPECT_TRUE(more);
+  EXPECT_FALSE(usage.admit(who, 1, kStart));
+  // Also when nothing takes its place, or it takes its own.
+  Admission& itself = *more;
+  *more = std::move(itself);
+  EXPECT_EQ(usage.in_flight(who.key), 2u);
+  *more = Admission();
+  EXPECT_EQ(usage.in_flight(who.key), 1u);
+}
+
+TEST(KeyUsage, AKeyThatHoldsMoreThanItsLimitGetsNoMore) {
+  KeyUsage usage;
+  const Principal who = principal({.max_memory_bytes = 100});
+  // A session that was there before the key's limit was lowered.
+  const Admission held = usage.hold(who.key, 150);
+  const auto refused = usage.admit(who, 1, kStart);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().error.code(), Errc::kResourceExhausted);
+}
+
 TEST(KeyUsage, MemoryIsCountedOverAllRuns) {
   KeyUsage usage;
   const Principal who = principal({.max_memory_bytes = 1000u << 20});

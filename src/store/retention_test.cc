@@ -14,10 +14,11 @@ class RetentionTest : public StoreTest {
         .max_age = std::chrono::seconds(0), .max_runs = 0, .max_run_bytes = 0, .max_disk_bytes = 0};
     options_.clock_ms = [this] { return now_ms_.load(); };
   }
-  std::vector<RunId> add_many(int count, std::size_t out_bytes = 10) {
+  std::vector<RunId> add_many(int count, std::size_t out_bytes = 10,
+                              const std::string& project = "default") {
     std::vector<RunId> ids;
     for (int i = 0; i < count; ++i) {
-      RunRecord run = run_of("default");
+      RunRecord run = run_of(project);
       run.out = std::string(out_bytes, 'x');
       ids.push_back(add(std::move(run)));
     }
@@ -102,17 +103,127 @@ TEST_F(RetentionTest, TheDiskCeilingHoldsAndTheNewestStay) {
   EXPECT_TRUE(get("default", ids.back()));
 }
 
-TEST_F(RetentionTest, FinishedIdempotentRequestsGoWhenNoRunIsLeft) {
+// The victims' runs are the oldest everywhere below.
+TEST_F(RetentionTest, ByCountTheProjectWithMostLosesRuns) {
+  options_.retention.max_runs = 30;
+  open();
+  const std::vector<RunId> victims = add_many(10, 10, "victim");
+  add_many(700, 10, "hostile");
+  add_many(8, 10, "other");
+  ASSERT_TRUE(gc());
+  EXPECT_EQ(store_->health().runs, 30u);
+  for (const RunId& id : victims) EXPECT_TRUE(get("victim", id));
+  EXPECT_EQ(list("hostile").value().runs.size(), 12u);
+  EXPECT_EQ(list("other").value().runs.size(), 8u);
+}
+
+TEST_F(RetentionTest, ByBytesTheProjectWithMostLosesRuns) {
+  options_.retention.max_run_bytes = 200'000;
+  options_.kept_output_bytes = 1u << 20;
+  open();
+  const std::vector<RunId> victims = add_many(3, 10'000, "victim");
+  add_many(9, 150'000, "hostile");
+  ASSERT_TRUE(gc());
+  for (const RunId& id : victims) EXPECT_TRUE(get("victim", id));
+  EXPECT_EQ(list("hostile").value().runs.size(), 1u);
+}
+
+TEST_F(RetentionTest, ByTheDiskCeilingTheProjectWithMostLosesRuns) {
+  options_.retention.max_disk_bytes = 4u << 20;
+  options_.retention.max_project_bytes = 1u << 30;  // so that the ceiling alone decides
+  open();
+  const std::vector<RunId> victims = add_many(20, 16'000, "victim");
+  for (int i = 0; i < 10; ++i) add_many(50, 16'000, "hostile");
+  ASSERT_TRUE(gc());
+  EXPECT_LE(store_->bytes_used(), 4u << 20);
+  for (const RunId& id : victims) EXPECT_TRUE(get("victim", id));
+  EXPECT_GT(list("hostile", {.limit = 200}).value().runs.size(), 100u);
+}
+
+TEST_F(RetentionTest, BeyondItsQuotaAProjectLosesItsOwnOldest) {
+  options_.retention.max_project_bytes = 200'000;
+  open();
+  const std::vector<RunId> victims = add_many(5, 10'000, "victim");
+  const std::vector<RunId> ids = add_many(50, 10'000, "hostile");
+  ASSERT_TRUE(gc());
+  for (const RunId& id : victims) EXPECT_TRUE(get("victim", id));
+  const std::size_t left = list("hostile").value().runs.size();
+  EXPECT_GE(left, 18u);
+  EXPECT_LE(left, 20u);
+  EXPECT_TRUE(get("hostile", ids.back()));
+  EXPECT_FALSE(get("hostile", ids.front()));
+}
+
+TEST_F(RetentionTest, EndedSessionsCountAgainstTheDiskCeilingAndTheQuota) {
   options_.retention.max_disk_bytes = 2u << 20;
   open();
-  for (int i = 0; i < 40; ++i) {
-    ASSERT_TRUE(begin("k" + std::to_string(i), "body"));
-    ASSERT_TRUE(finish("k" + std::to_string(i), std::string(100'000, 'x')));
+  const std::vector<RunId> victims = add_many(10, 1000, "victim");
+  const SessionRecord living = add_session(session_of("hostile")).value();
+  std::vector<SandboxId> ended;
+  for (int i = 0; i < 300; ++i) {
+    SessionRecord session = session_of("hostile");
+    session.env = {"SECRET=" + std::string(56'000, 'e')};
+    for (int k = 0; k < 64; ++k) session.metadata["k" + std::to_string(k)] = std::string(60, 'm');
+    session = add_session(std::move(session)).value();
+    session.state = SessionState::kStopped;
+    session.ended_ms = now_ms_++;
+    ASSERT_TRUE(save(session));
+    ended.push_back(session.id);
   }
-  ASSERT_TRUE(begin("runs", "body"));
-  EXPECT_TRUE(gc());
+  ASSERT_TRUE(gc());
   EXPECT_LE(store_->bytes_used(), 2u << 20);
-  EXPECT_EQ(begin("runs", "body").value().state, IdempotentState::kRunning);
+  EXPECT_FALSE(find_session("hostile", ended.front()));
+  EXPECT_TRUE(find_session("hostile", ended.back()));
+  for (const RunId& id : victims) EXPECT_TRUE(get("victim", id));
+  EXPECT_TRUE(find_session("hostile", living.id));
+}
+
+TEST_F(RetentionTest, OfAProjectTheOldestGoFirstOfEitherKind) {
+  options_.retention.max_project_bytes = 30'000;
+  open();
+  const auto end_one = [&](std::size_t bytes) {
+    SessionRecord session = session_of("default");
+    session.metadata = {{"k", std::string(bytes, 'm')}};
+    session = add_session(std::move(session)).value();
+    session.state = SessionState::kStopped;
+    session.ended_ms = now_ms_;
+    EXPECT_TRUE(save(session));
+    now_ms_ += 1000;
+    return session.id;
+  };
+  const SandboxId first = end_one(4000);
+  const RunId second = add_many(1, 4000).front();
+  now_ms_ += 1000;
+  const SandboxId third = end_one(4000);
+  add_many(2, 10'000);  // all in all, two too many
+  ASSERT_TRUE(gc());
+  EXPECT_FALSE(find_session("default", first));
+  EXPECT_FALSE(get("default", second));
+  EXPECT_TRUE(find_session("default", third));
+  EXPECT_EQ(store_->health().runs, 2u);
+}
+
+TEST_F(RetentionTest, IdempotentRequestsStayForTheirTime) {
+  options_.retention.max_disk_bytes = 2u << 20;
+  options_.kept_output_bytes = 1u << 20;
+  open();
+  ASSERT_TRUE(begin("k", "body", "victim"));
+  ASSERT_TRUE(finish("k", std::string(50'000, 'v'), "victim"));
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const auto entry = begin(key, "body", "hostile");
+    if (!entry) break;
+    ASSERT_TRUE(finish(key, std::string(100'000, 'x'), "hostile"));
+  }
+  for (int i = 0; i < 5; ++i) add_many(20, 100'000, "hostile");
+  ASSERT_TRUE(gc());
+  EXPECT_LE(store_->bytes_used(), 2u << 20);
+  EXPECT_EQ(begin("k", "body", "victim").value().answer.size(), 50'000u);
+  EXPECT_EQ(begin("k0", "body", "hostile").value().state, IdempotentState::kDone);
+  now_ms_ += 25ll * 3600 * 1000;
+  ASSERT_TRUE(gc());
+  EXPECT_EQ(begin("k", "other body", "victim").value().state, IdempotentState::kFresh);
+  EXPECT_EQ(begin("new", "body", "hostile").value().state, IdempotentState::kFresh);
 }
 
 TEST_F(RetentionTest, GcGivesTheSpaceBack) {

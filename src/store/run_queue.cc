@@ -32,18 +32,47 @@ void RunQueue::start_after(std::int64_t seq) {
 std::optional<std::size_t> RunQueue::add(RunRecord run, std::int64_t now_ms, TimePoint now) {
   const std::size_t bytes = bytes_of(run);
   const std::lock_guard lock(mutex_);
-  if (items_.size() >= max_records_ || bytes_ + bytes > max_bytes_) {
+  while (is_full(bytes)) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
-    return std::nullopt;
+    if (!drop_from_larger(run.project, bytes)) return std::nullopt;
   }
   // A time where the clock allows it, and always after the one before.
   last_seq_ = std::max(last_seq_ + 1, now_ms * 1000);
   auto queued = std::make_shared<const QueuedRun>(
       QueuedRun{.seq = last_seq_, .bytes = bytes, .run = std::move(run)});
   by_id_.emplace(queued->run.id.str(), queued);
-  items_.push_back(Item{.run = std::move(queued), .added = now});
   bytes_ += bytes;
+  bytes_by_project_[queued->run.project] += bytes;
+  items_.push_back(Item{.run = std::move(queued), .added = now});
   return items_.size();
+}
+
+// Drops the newest record of the project that has most, if it has more than `project` would have.
+bool RunQueue::drop_from_larger(const std::string& project, std::size_t more_bytes) {
+  const auto largest =
+      std::max_element(bytes_by_project_.begin(), bytes_by_project_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (largest == bytes_by_project_.end() || largest->first == project) return false;
+  const auto own = bytes_by_project_.find(project);
+  const std::size_t own_bytes = own != bytes_by_project_.end() ? own->second : 0;
+  if (largest->second <= own_bytes + more_bytes) return false;
+  const auto newest = std::find_if(items_.rbegin(), items_.rend(), [&](const Item& item) {
+    return item.run->run.project == largest->first;
+  });
+  remove(std::next(newest).base());
+  return true;
+}
+
+RunQueue::Items::iterator RunQueue::remove(Items::iterator item) {
+  const std::shared_ptr<const QueuedRun> queued = item->run;
+  bytes_ -= queued->bytes;
+  const auto of_project = bytes_by_project_.find(queued->run.project);
+  of_project->second -= queued->bytes;
+  if (of_project->second == 0) bytes_by_project_.erase(of_project);
+  const auto found = by_id_.find(queued->run.id.str());
+  // Not another record of the same id.
+  if (found != by_id_.end() && found->second == queued) by_id_.erase(found);
+  return items_.erase(item);
 }
 
 std::shared_ptr<const QueuedRun> RunQueue::find(const std::string& project, const RunId& id) const {
@@ -65,25 +94,21 @@ QueuedRuns RunQueue::list(const std::string& project, const RunFilter& filter,
   return runs;
 }
 
-QueuedRuns RunQueue::oldest(std::size_t limit) const {
+QueuedRuns RunQueue::oldest(std::size_t limit, std::size_t bytes) const {
   QueuedRuns runs;
   const std::lock_guard lock(mutex_);
-  const std::size_t count = std::min(limit, items_.size());
-  runs.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) runs.push_back(items_[i].run);
+  std::size_t taken = 0;
+  for (const Item& item : items_) {
+    if (runs.size() == limit || taken >= bytes) break;
+    taken += item.run->bytes;
+    runs.push_back(item.run);
+  }
   return runs;
 }
 
-void RunQueue::remove_oldest(std::size_t count) {
+void RunQueue::remove_through(std::int64_t seq) {
   const std::lock_guard lock(mutex_);
-  for (; count > 0 && !items_.empty(); --count) {
-    const QueuedRun& queued = *items_.front().run;
-    bytes_ -= queued.bytes;
-    const auto found = by_id_.find(queued.run.id.str());
-    // Not another record of the same id.
-    if (found != by_id_.end() && found->second == items_.front().run) by_id_.erase(found);
-    items_.pop_front();
-  }
+  while (!items_.empty() && items_.front().run->seq <= seq) remove(items_.begin());
 }
 
 std::size_t RunQueue::size() const {

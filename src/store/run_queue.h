@@ -1,6 +1,7 @@
 // Run records that are not on disk yet: bounded, in order, and findable meanwhile. Records leave
 // only after their transaction is committed, so there is no moment in which a record is in neither
-// place. Thread-safe: the server's thread adds and finds, the store's thread takes.
+// place. When it is full, the project that has most in it loses its newest one. Thread-safe: the
+// server's thread adds and finds, the store's thread takes.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ class RunQueue {
 
   // The order continues after this one.
   void start_after(std::int64_t seq);
-  // How many wait now; nothing when the queue is full and the record was dropped.
+  // How many wait now; nothing when the queue is full and this record was dropped.
   std::optional<std::size_t> add(RunRecord run, std::int64_t now_ms, TimePoint now);
 
   std::shared_ptr<const QueuedRun> find(const std::string& project, const RunId& id) const;
@@ -45,9 +46,10 @@ class RunQueue {
   QueuedRuns list(const std::string& project, const RunFilter& filter, std::int64_t before_seq,
                   std::size_t limit) const;
 
-  // The oldest ones; they stay until they are removed.
-  QueuedRuns oldest(std::size_t limit) const;
-  void remove_oldest(std::size_t count);
+  // The oldest ones, up to the one that reaches `bytes`; they stay until they are removed.
+  QueuedRuns oldest(std::size_t limit, std::size_t bytes) const;
+  // Up to this place in the order, inclusive.
+  void remove_through(std::int64_t seq);
 
   std::size_t size() const;
   // When the oldest was added.
@@ -60,12 +62,21 @@ class RunQueue {
     TimePoint added{};
   };
 
+  using Items = std::deque<Item>;
+
+  bool is_full(std::size_t more_bytes) const {
+    return items_.size() >= max_records_ || bytes_ + more_bytes > max_bytes_;
+  }
+  bool drop_from_larger(const std::string& project, std::size_t more_bytes);
+  Items::iterator remove(Items::iterator item);
+
   const std::size_t max_records_;
   const std::size_t max_bytes_;
   std::atomic<std::uint64_t> dropped_{0};
   mutable std::mutex mutex_;
-  std::deque<Item> items_;
+  Items items_;
   std::unordered_map<std::string, std::shared_ptr<const QueuedRun>> by_id_;
+  std::unordered_map<std::string, std::size_t> bytes_by_project_;
   std::size_t bytes_ = 0;
   std::int64_t last_seq_ = 0;
 };

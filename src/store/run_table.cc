@@ -126,31 +126,41 @@ Result<std::vector<std::pair<std::int64_t, RunRecord>>> RunTable::list(const std
   }
 }
 
-Result<std::uint64_t> RunTable::remove_oldest(const Removal& removal) {
+Result<RunTable::Removed> RunTable::remove_oldest(const Removal& removal) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kBatch));
-  std::uint64_t runs = 0;
-  std::uint64_t bytes = 0;
+  Removed removed;
   std::int64_t last_seq = 0;
+  // With a project the order is that of the index, without one that of the table.
+  const std::string from = removal.project
+                               ? "FROM runs INDEXED BY runs_by_project WHERE project = ?1 AND seq "
+                               : "FROM runs WHERE ?1 IS NULL AND seq ";
   {
-    TRY(Statement select,
-        db_.prepare("SELECT seq, bytes FROM runs WHERE seq < ? ORDER BY seq LIMIT ?"));
-    select.bind(removal.before_seq.value_or(INT64_MAX),
+    TRY(Statement select, db_.prepare("SELECT seq, bytes " + from + "< ?2 ORDER BY seq LIMIT ?3"));
+    select.bind(removal.project, removal.before_seq.value_or(INT64_MAX),
                 static_cast<std::uint64_t>(removal.max_runs));
-    while (!removal.until_bytes || bytes < *removal.until_bytes) {
+    while (!removal.until_bytes || removed.bytes < *removal.until_bytes) {
       TRY(const bool row, select.next());
       if (!row) break;
       last_seq = select.integer(0);
-      bytes += static_cast<std::uint64_t>(select.integer(1));
-      ++runs;
+      removed.bytes += static_cast<std::uint64_t>(select.integer(1));
+      ++removed.runs;
     }
   }
-  if (runs == 0) return 0;
-  TRY(Statement remove, db_.prepare("DELETE FROM runs WHERE seq <= ?"));  // bodies go with them
-  TRY_OK(remove.bind(last_seq).run());
+  if (removed.runs == 0) return removed;
+  TRY(Statement remove, db_.prepare("DELETE " + from + "<= ?2"));  // bodies go with them
+  TRY_OK(remove.bind(removal.project, last_seq).run());
   TRY_OK(transaction.commit());
-  runs_ -= runs;
-  bytes_ -= bytes;
-  return runs;
+  runs_ -= removed.runs;
+  bytes_ -= removed.bytes;
+  return removed;
+}
+
+Result<std::optional<std::int64_t>> RunTable::oldest_seq(const std::string& project) {
+  TRY(Statement select, db_.prepare("SELECT seq FROM runs INDEXED BY runs_by_project "
+                                    "WHERE project = ? ORDER BY seq LIMIT 1"));
+  TRY(const bool row, select.bind(project).next());
+  if (!row) return std::optional<std::int64_t>();
+  return std::optional<std::int64_t>(select.integer(0));
 }
 
 }  // namespace glovebox::store

@@ -36,12 +36,18 @@ class RunTable {
 
   // Which of the oldest runs go. Each bound that is given ends it.
   struct Removal {
+    std::optional<std::string> project{};  // of this one only
     std::size_t max_runs = 0;
     std::optional<std::int64_t> before_seq{};
     std::optional<std::uint64_t> until_bytes{};  // enough once so many bytes are gone
   };
-  // How many went.
-  Result<std::uint64_t> remove_oldest(const Removal& removal);
+  struct Removed {
+    std::uint64_t runs = 0;
+    std::uint64_t bytes = 0;
+  };
+  Result<Removed> remove_oldest(const Removal& removal);
+  // The place in the order of the project's first run.
+  Result<std::optional<std::int64_t>> oldest_seq(const std::string& project);
 
   std::uint64_t runs() const { return runs_.load(std::memory_order_relaxed); }
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

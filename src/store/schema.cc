@@ -171,6 +171,130 @@ ALTER TABLE snapshots ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
 ALTER TABLE templates ADD COLUMN layer TEXT NOT NULL DEFAULT '';
 ALTER TABLE snapshots ADD COLUMN layer TEXT NOT NULL DEFAULT '';
 )sql"},
+    {"usage by project, routes of idempotent requests, no secrets of ended sessions", R"sql(
+-- Of an idempotent request: its method and path. Empty in records from before this step, which are
+-- then good for every route, as they were.
+ALTER TABLE idempotency ADD COLUMN route TEXT NOT NULL DEFAULT '';
+-- What a record counts for in its project's usage.
+ALTER TABLE idempotency ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+
+-- 5 and 6 are the states of a session that is over. x'00' is metadata without a pair.
+UPDATE sessions SET
+  env = x'',
+  metadata = iif(length(metadata) > 4096, x'00', metadata),
+  port_token = iif(port_token = '', '', 'ended')
+WHERE state >= 5;
+UPDATE sessions SET bytes = 600 + length(metadata) + length(env) + length(dependencies)
+  + length(net) + length(reason) + length(agent_id) + length(template);
+UPDATE idempotency SET bytes = 300 + length(project) + 2 * length(key) + length(body_sha256)
+  + length(run_id) + length(answer);
+DROP INDEX sessions_by_end;
+CREATE INDEX sessions_by_end ON sessions(ended_ms) WHERE state >= 5;
+CREATE INDEX sessions_by_project_end ON sessions(project, ended_ms) WHERE state >= 5;
+
+CREATE TABLE project_usage(
+  project TEXT PRIMARY KEY NOT NULL,
+  runs INTEGER NOT NULL DEFAULT 0,
+  run_bytes INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0,
+  ended_bytes INTEGER NOT NULL DEFAULT 0,
+  living_bytes INTEGER NOT NULL DEFAULT 0,
+  request_bytes INTEGER NOT NULL DEFAULT 0,
+  definition_bytes INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO project_usage(project)
+  SELECT project FROM runs UNION SELECT project FROM sessions UNION SELECT project FROM idempotency
+  UNION SELECT project FROM templates UNION SELECT project FROM snapshots;
+UPDATE project_usage AS u SET
+  runs = (SELECT count(*) FROM runs WHERE project = u.project),
+  run_bytes = (SELECT coalesce(sum(bytes), 0) FROM runs WHERE project = u.project),
+  ended = (SELECT count(*) FROM sessions WHERE project = u.project AND state >= 5),
+  ended_bytes =
+    (SELECT coalesce(sum(bytes), 0) FROM sessions WHERE project = u.project AND state >= 5),
+  living_bytes =
+    (SELECT coalesce(sum(bytes), 0) FROM sessions WHERE project = u.project AND state < 5),
+  request_bytes = (SELECT coalesce(sum(bytes), 0) FROM idempotency WHERE project = u.project),
+  definition_bytes =
+    (SELECT coalesce(sum(500 + length(preload) + length(env) + length(dependencies)
+       + length(description)), 0) FROM templates WHERE project = u.project)
+    + (SELECT coalesce(sum(500 + length(dependencies)), 0) FROM snapshots
+       WHERE project = u.project);
+
+-- The triggers: a row for the project, unless there is one, and the difference. Not as an upsert,
+-- because the conflict clause of the statement outside would replace its own.
+CREATE TRIGGER runs_added AFTER INSERT ON runs BEGIN
+  INSERT INTO project_usage(project) SELECT new.project
+    WHERE NOT EXISTS (SELECT 1 FROM project_usage WHERE project = new.project);
+  UPDATE project_usage SET runs = runs + 1, run_bytes = run_bytes + new.bytes
+    WHERE project = new.project;
+END;
+CREATE TRIGGER runs_removed AFTER DELETE ON runs BEGIN
+  UPDATE project_usage SET runs = runs - 1, run_bytes = run_bytes - old.bytes
+    WHERE project = old.project;
+END;
+
+CREATE TRIGGER sessions_added AFTER INSERT ON sessions BEGIN
+  INSERT INTO project_usage(project) SELECT new.project
+    WHERE NOT EXISTS (SELECT 1 FROM project_usage WHERE project = new.project);
+  UPDATE project_usage SET
+    ended = ended + (new.state >= 5),
+    ended_bytes = ended_bytes + iif(new.state >= 5, new.bytes, 0),
+    living_bytes = living_bytes + iif(new.state < 5, new.bytes, 0)
+    WHERE project = new.project;
+END;
+CREATE TRIGGER sessions_changed AFTER UPDATE OF state, bytes ON sessions BEGIN
+  UPDATE project_usage SET
+    ended = ended + (new.state >= 5) - (old.state >= 5),
+    ended_bytes = ended_bytes + iif(new.state >= 5, new.bytes, 0) - iif(old.state >= 5, old.bytes, 0),
+    living_bytes = living_bytes + iif(new.state < 5, new.bytes, 0) - iif(old.state < 5, old.bytes, 0)
+    WHERE project = new.project;
+END;
+CREATE TRIGGER sessions_removed AFTER DELETE ON sessions BEGIN
+  UPDATE project_usage SET
+    ended = ended - (old.state >= 5),
+    ended_bytes = ended_bytes - iif(old.state >= 5, old.bytes, 0),
+    living_bytes = living_bytes - iif(old.state < 5, old.bytes, 0)
+    WHERE project = old.project;
+END;
+
+CREATE TRIGGER idempotency_added AFTER INSERT ON idempotency BEGIN
+  INSERT INTO project_usage(project) SELECT new.project
+    WHERE NOT EXISTS (SELECT 1 FROM project_usage WHERE project = new.project);
+  UPDATE project_usage SET request_bytes = request_bytes + new.bytes WHERE project = new.project;
+END;
+CREATE TRIGGER idempotency_changed AFTER UPDATE OF bytes ON idempotency BEGIN
+  UPDATE project_usage SET request_bytes = request_bytes + new.bytes - old.bytes
+    WHERE project = new.project;
+END;
+CREATE TRIGGER idempotency_removed AFTER DELETE ON idempotency BEGIN
+  UPDATE project_usage SET request_bytes = request_bytes - old.bytes WHERE project = old.project;
+END;
+
+CREATE TRIGGER templates_added AFTER INSERT ON templates BEGIN
+  INSERT INTO project_usage(project) SELECT new.project
+    WHERE NOT EXISTS (SELECT 1 FROM project_usage WHERE project = new.project);
+  UPDATE project_usage SET definition_bytes = definition_bytes + 500 + length(new.preload)
+    + length(new.env) + length(new.dependencies) + length(new.description)
+    WHERE project = new.project;
+END;
+CREATE TRIGGER templates_removed AFTER DELETE ON templates BEGIN
+  UPDATE project_usage SET definition_bytes = definition_bytes - 500 - length(old.preload)
+    - length(old.env) - length(old.dependencies) - length(old.description)
+    WHERE project = old.project;
+END;
+CREATE TRIGGER snapshots_added AFTER INSERT ON snapshots BEGIN
+  INSERT INTO project_usage(project) SELECT new.project
+    WHERE NOT EXISTS (SELECT 1 FROM project_usage WHERE project = new.project);
+  UPDATE project_usage SET definition_bytes = definition_bytes + 500 + length(new.dependencies)
+    WHERE project = new.project;
+END;
+CREATE TRIGGER snapshots_removed AFTER DELETE ON snapshots BEGIN
+  UPDATE project_usage SET definition_bytes = definition_bytes - 500 - length(old.dependencies)
+    WHERE project = old.project;
+END;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {
@@ -214,6 +338,9 @@ Result<> configure(Database& db) {
               "PRAGMA synchronous=NORMAL;"
               "PRAGMA foreign_keys=ON;"
               "PRAGMA temp_store=MEMORY;"
+              // What is removed is overwritten: an ended session's environment is not in a copy of
+              // the file.
+              "PRAGMA secure_delete=ON;"
               "PRAGMA journal_size_limit=8388608;"
               "PRAGMA wal_autocheckpoint=1000"));
   return {};

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "store/clock.h"
+#include "store/project_usage.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
@@ -101,6 +103,78 @@ TEST_F(Schema, ALinkAboveItIsTheAdministratorsBusiness) {
   std::filesystem::create_directory(directory_.path() + "/real");
   std::filesystem::create_symlink(directory_.path() + "/real", directory_.path() + "/store");
   EXPECT_TRUE(open());
+}
+
+// A database as the previous version left it, with what this version promises to take over.
+class Upgrade : public StoreTest {
+ protected:
+  static constexpr std::size_t kBefore = 5;
+
+  void make_old() {
+    Database db = std::move(open_database(options_.directory).value());
+    ASSERT_TRUE(migrate(db, migrations().first(kBefore), 1));
+    const auto exec = [&](const std::string& sql) {
+      const Result<> done = db.exec(sql);
+      ASSERT_TRUE(done) << done.error().message();
+    };
+    const std::string columns =
+        "(id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
+        "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, "
+        "disk_bytes, disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token) ";
+    const auto session = [&](const SandboxId& id, SessionState state, const std::string& env,
+                             const std::string& metadata) {
+      exec("INSERT INTO sessions" + columns + "VALUES('" + id.str() + "', 'one', 'k', 't', '', " +
+           std::to_string(static_cast<int>(state)) + ", '', '', " + metadata + ", CAST('" + env +
+           "' AS BLOB), 0, 1, 1, 1, 5, 0, 0, 1, 1, 1, 1, 1, 0, '', 'token')");
+    };
+    session(living_, SessionState::kRunning, "LIVES=here", "x'00'");
+    session(ended_, SessionState::kStopped, "ENDED=" + std::string(20'000, 'e'), "zeroblob(5000)");
+    exec("INSERT INTO runs VALUES(1, '" + RunId::make().str() +
+         "', 'one', '', '', '', '', '', 1, 1, 1, 0, 0, 0, NULL, 0, '', '', '', '', 0, 700)");
+    exec("INSERT INTO run_bodies VALUES(1, x'', x'', x'')");
+    exec("INSERT INTO idempotency VALUES('one', 'k', 'body', 3, 200, 'rn1', " +
+         std::to_string(wall_clock_ms()) + ", 0, CAST('the answer' AS BLOB))");
+    exec(
+        "INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, created_ms) "
+        "VALUES('sn', 'two', '', '', '', 1, 1, 1)");
+  }
+  const SandboxId living_ = SandboxId::make();
+  const SandboxId ended_ = SandboxId::make();
+};
+
+TEST_F(Upgrade, FromTheVersionBeforeUsageWasCounted) {
+  make_old();
+  ASSERT_NE(files().find("ENDED=eee"), std::string::npos);
+  options_.retention.max_age = std::chrono::seconds(0);  // the records are from 1970
+  open();
+  // Of the session that had ended there is no environment any more, in any file.
+  EXPECT_EQ(files().find("ENDED=eee"), std::string::npos);
+  EXPECT_NE(files().find("LIVES=here"), std::string::npos);
+  const SessionRecord ended = find_session("one", ended_).value();
+  EXPECT_TRUE(ended.env.empty());
+  EXPECT_TRUE(ended.metadata.empty());
+  EXPECT_EQ(ended.port_token, kEndedPortToken);
+  const SessionRecord living = find_session("one", living_).value();
+  EXPECT_EQ(living.env, std::vector<std::string>{"LIVES=here"});
+  EXPECT_EQ(living.port_token, "token");
+  // A request that was answered before the upgrade is answered after it, whatever its route was.
+  EXPECT_EQ(begin("k", "body", "one").value().answer, "the answer");
+  EXPECT_EQ(begin("k", "other", "one").value().state, IdempotentState::kMismatch);
+  store_.reset();
+
+  Database db = std::move(open_database(options_.directory).value());
+  EXPECT_EQ(db.number("SELECT max(version) FROM schema_version").value(),
+            static_cast<std::int64_t>(migrations().size()));
+  ProjectUsageTable usages(db);
+  const ProjectUsage one = usages.of("one").value();
+  EXPECT_EQ(one.runs, 1u);
+  EXPECT_EQ(one.run_bytes, 700u);
+  EXPECT_EQ(one.ended, 1u);
+  EXPECT_GT(one.ended_bytes, 600u);
+  EXPECT_LT(one.ended_bytes, 1000u);
+  EXPECT_GT(one.living_bytes, 600u);
+  EXPECT_EQ(one.request_bytes, 300u + 3 + 2 + 4 + 3 + 10);
+  EXPECT_EQ(usages.of("two").value().definition_bytes, 500u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "store/session_record.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
@@ -20,7 +21,31 @@ std::string_view next_text(std::string_view& packed) {
   return text;
 }
 
+// What a row costs besides its longer texts: numbers, ids, indexes.
+constexpr std::uint64_t kSessionRowBytes = 600;
+
 }  // namespace
+
+void reduce_to_ended(SessionRecord& session) {
+  session.env = {};
+  std::vector<std::pair<std::size_t, std::string>> by_size;
+  for (const auto& [key, value] : session.metadata) {
+    by_size.emplace_back(key.size() + value.size(), key);
+  }
+  std::sort(by_size.begin(), by_size.end());
+  std::size_t kept = 0;
+  for (const auto& [size, key] : by_size) {
+    kept += size;
+    if (kept > kMaxEndedMetadataBytes) session.metadata.erase(key);
+  }
+}
+
+std::uint64_t stored_bytes(const SessionRecord& session) {
+  return kSessionRowBytes + pack_metadata(session.metadata).size() +
+         pack_texts(session.env).size() + pack_dependencies(session.dependencies).size() +
+         session.net.size() + session.reason.size() + session.agent_id.size() +
+         session.template_name.size();
+}
 
 std::string encode_session_cursor(std::int64_t seq) {
   char text[32];

@@ -26,6 +26,9 @@ using SnapshotId = StrongId<SnapshotTag>;
 
 using Metadata = std::map<std::string, std::string>;
 
+// Stored in the place of the token of a session that is over and had one.
+inline constexpr std::string_view kEndedPortToken = "ended";
+
 struct SessionRecord {
   SandboxId id;
   std::int64_t seq = 0;  // its place in the order of sessions; the store's
@@ -38,7 +41,7 @@ struct SessionRecord {
   std::string reason{};  // of its state, for people; or empty
   std::string agent_id{};
   Metadata metadata{};
-  std::vector<std::string> env{};  // "NAME=value"
+  std::vector<std::string> env{};  // "NAME=value"; not kept when it is over
   OnTimeout on_timeout = OnTimeout::kKill;
   std::uint64_t ttl_s = 0;
   // Wall clock, milliseconds since 1970, UTC. `expires_ms` of a paused one is when it is given up.
@@ -50,13 +53,22 @@ struct SessionRecord {
   Limits limits{};
   std::string profile{};  // its hash
   // Guards the ports of one guest and nothing of ours, and must be there after a restart; the file
-  // is ours alone. Empty: the ports are open.
+  // is ours alone. Empty: the ports are open. Stored as kEndedPortToken when it is over.
   std::string port_token{};
   std::string net = "\"none\"";  // what it may reach, as net::canonical_text() writes it
   Dependencies dependencies{};   // those of its template or snapshot included
   std::string layer{};           // that has them; or empty
   bool operator==(const SessionRecord&) const = default;
 };
+
+// What the record of a session keeps of its metadata when it is over.
+inline constexpr std::size_t kMaxEndedMetadataBytes = 4096;
+// Leaves out what a session's record does not keep when it is over: its environment, and metadata
+// beyond the bound; the shortest pairs stay.
+void reduce_to_ended(SessionRecord& session);
+
+// What it counts for in its project's usage.
+std::uint64_t stored_bytes(const SessionRecord& session);
 
 struct SessionFilter {
   std::vector<SessionState> states{};  // any of them; empty: all

@@ -52,6 +52,22 @@ Result<SessionRecord> read_session(const Statement& row) {
   return session;
 }
 
+// `more`: further columns, with values that are SQL.
+Result<> write_changes(Database& db, const SessionRecord& session, const std::string& more) {
+  TRY(Statement update,
+      db.prepare("UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
+                 "expires_ms = ?, ended_ms = ?, walls = ?, net = ?, bytes = ?" +
+                 more + " WHERE id = ? AND state < ?"));
+  const std::string metadata = pack_metadata(session.metadata);
+  TRY_OK(update
+             .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
+                   session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
+                   stored_bytes(session), session.id.str(), kStopped)
+             .run());
+  if (db.changes() == 0) return fail(Errc::kConflict, "the sandbox has ended");
+  return {};
+}
+
 Result<std::vector<SessionRecord>> read_all(Statement& select) {
   std::vector<SessionRecord> sessions;
   while (true) {
@@ -65,12 +81,14 @@ Result<std::vector<SessionRecord>> read_all(Statement& select) {
 }  // namespace
 
 Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
+  const std::uint64_t bytes = stored_bytes(session);
+  TRY_OK(quota_.admit(session.project, bytes));
   TRY(Statement insert,
       db_.prepare("INSERT INTO sessions(id, project, key_id, template, snapshot, state, reason, "
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
-                  "limits_asked_for, profile, port_token, template_id, net, dependencies, layer) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, profile, port_token, template_id, net, dependencies, layer, "
+                  "bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const std::string dependencies = pack_dependencies(session.dependencies);
@@ -84,23 +102,28 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
                    session.profile, session.port_token, session.template_id, session.net,
-                   Blob{dependencies}, session.layer)
+                   Blob{dependencies}, session.layer, bytes)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
 
 Result<> SessionTable::update(const SessionRecord& session) {
-  TRY(Statement update,
-      db_.prepare("UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
-                  "expires_ms = ?, ended_ms = ?, walls = ?, net = ? WHERE id = ? AND state < ?"));
-  const std::string metadata = pack_metadata(session.metadata);
-  TRY_OK(update
-             .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
-                   session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
-                   session.id.str(), kStopped)
-             .run());
-  if (db_.changes() == 0) return fail(Errc::kConflict, "the sandbox has ended");
-  return {};
+  if (is_over(session.state)) {
+    SessionRecord ended = session;
+    reduce_to_ended(ended);
+    return write_changes(db_, ended,
+                         ", env = x'', port_token = iif(port_token = '', '', '" +
+                             std::string(kEndedPortToken) + "')");
+  }
+  // Only of its metadata: the rest is short, and a change of its state is never refused.
+  TRY(Statement select, db_.prepare("SELECT length(metadata) FROM sessions WHERE id = ?"));
+  TRY(const bool row, select.bind(session.id.str()).next());
+  const std::uint64_t before = row ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+  select = Statement();
+  if (const std::uint64_t after = pack_metadata(session.metadata).size(); row && after > before) {
+    TRY_OK(quota_.admit(session.project, after - before));
+  }
+  return write_changes(db_, session, "");
 }
 
 Result<SessionRecord> SessionTable::find(const std::string& project, const SandboxId& id) {
@@ -163,21 +186,41 @@ Result<std::vector<SessionRecord>> SessionTable::living() {
   return read_all(select);
 }
 
-Result<std::uint64_t> SessionTable::remove_ended(const Removal& removal) {
-  std::uint64_t removed = 0;
-  if (removal.ended_before_ms > 0) {
-    TRY(Statement remove, db_.prepare("DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions "
-                                      "WHERE state >= ? AND ended_ms < ? LIMIT ?)"));
-    TRY_OK(remove.bind(kStopped, removal.ended_before_ms, removal.most).run());
-    removed = static_cast<std::uint64_t>(db_.changes());
+Result<SessionTable::Removed> SessionTable::remove_ended(const Removal& removal) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kBatch));
+  Removed removed;
+  std::vector<std::int64_t> places;
+  {
+    // The state as a literal: only then can the partial indexes be used, which have the order.
+    TRY(Statement select,
+        db_.prepare("SELECT seq, bytes FROM sessions INDEXED BY " +
+                    std::string(removal.project ? "sessions_by_project_end" : "sessions_by_end") +
+                    " WHERE state >= " + std::to_string(kStopped) +
+                    (removal.project ? " AND project = ?1" : " AND ?1 IS NULL") +
+                    " AND ended_ms < ?2 ORDER BY ended_ms LIMIT ?3"));
+    select.bind(removal.project, removal.ended_before_ms.value_or(INT64_MAX), removal.max_sessions);
+    while (!removal.until_bytes || removed.bytes < *removal.until_bytes) {
+      TRY(const bool row, select.next());
+      if (!row) break;
+      places.push_back(select.integer(0));
+      removed.bytes += static_cast<std::uint64_t>(select.integer(1));
+    }
   }
-  if (removed > 0 || removal.keep == 0) return removed;
-  TRY(Statement remove,
-      db_.prepare("DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE state >= ?1 "
-                  "ORDER BY ended_ms LIMIT max(0, min(?3, "
-                  "(SELECT count(*) FROM sessions WHERE state >= ?1) - ?2)))"));
-  TRY_OK(remove.bind(kStopped, removal.keep, removal.most).run());
-  return static_cast<std::uint64_t>(db_.changes());
+  TRY(Statement remove, db_.prepare("DELETE FROM sessions WHERE seq = ?"));
+  for (const std::int64_t seq : places) TRY_OK(remove.bind(seq).run());
+  TRY_OK(transaction.commit());
+  removed.sessions = places.size();
+  return removed;
+}
+
+Result<std::optional<std::int64_t>> SessionTable::oldest_end_ms(const std::string& project) {
+  TRY(Statement select,
+      db_.prepare("SELECT ended_ms FROM sessions INDEXED BY sessions_by_project_end WHERE state "
+                  ">= " +
+                  std::to_string(kStopped) + " AND project = ? ORDER BY ended_ms LIMIT 1"));
+  TRY(const bool row, select.bind(project).next());
+  if (!row) return std::optional<std::int64_t>();
+  return std::optional<std::int64_t>(select.integer(0));
 }
 
 Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {

@@ -10,48 +10,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-SessionRecord session_of(std::string project, std::string template_name = "python") {
-  SessionRecord session{.id = SandboxId::make(),
-                        .project = std::move(project),
-                        .key_id = "ky1",
-                        .template_name = std::move(template_name),
-                        .snapshot = "sn1",
-                        .reason = "why",
-                        .agent_id = "agent",
-                        .metadata = {{"a", "1"}, {"b", ""}, {"", "empty key"}, {"c", "\x01x"}},
-                        .env = {"A=1", "B="},
-                        .on_timeout = OnTimeout::kPause,
-                        .ttl_s = 60,
-                        .created_ms = 1000,
-                        .expires_ms = 61'000,
-                        .walls = WallSet(7),
-                        .profile = "abcd",
-                        .port_token = "secret",
-                        .net = "\"https-only\"",
-                        .dependencies = {.packages = {"a", "b>=2"},
-                                         .requirements = "c==1\n# ü",
-                                         .lock = "",
-                                         .preload = {"a"}},
-                        .layer = std::string(32, 'f')};
-  session.limits.memory_bytes = 123 << 20;
-  session.limits.mark_asked_for(LimitKind::kMemory);
-  return session;
-}
-
 class Sessions : public StoreTest {
  protected:
+  // Their times are from 1970.
+  Sessions() { options_.retention.max_age = std::chrono::seconds(0); }
   SessionRecord add(SessionRecord session) {
-    const auto seq =
-        answer_of<std::int64_t>([&](auto done) { store_->add_session(session, done); });
-    EXPECT_TRUE(seq) << seq.error().message();
-    session.seq = seq.value_or(0);
-    return session;
-  }
-  Result<> save(const SessionRecord& session) {
-    return answer_of<void>([&](auto done) { store_->save_session(session, done); });
+    Result<SessionRecord> added = add_session(std::move(session));
+    EXPECT_TRUE(added) << added.error().message();
+    return std::move(*added);
   }
   Result<SessionRecord> find(const std::string& project, const SandboxId& id) {
-    return answer_of<SessionRecord>([&](auto done) { store_->get_session(project, id, done); });
+    return find_session(project, id);
   }
   Result<SessionPage> page_of(const std::string& project, const SessionFilter& filter) {
     return answer_of<SessionPage>([&](auto done) { store_->list_sessions(project, filter, done); });
@@ -67,6 +36,12 @@ class Sessions : public StoreTest {
     session.state = SessionState::kStopped;
     session.ended_ms = at;
     EXPECT_TRUE(save(session));
+    return session;
+  }
+  // As its record is when it is over.
+  static SessionRecord reduced(SessionRecord session) {
+    session.env.clear();
+    session.port_token = kEndedPortToken;
     return session;
   }
 };
@@ -90,12 +65,64 @@ TEST_F(Sessions, ThatAreOverStayOver) {
   ASSERT_TRUE(save(session));
   EXPECT_EQ(*find("one", session.id), session);
   session = ended(session, 5000);
-  EXPECT_EQ(*find("one", session.id), session);
+  EXPECT_EQ(*find("one", session.id), reduced(session));
   EXPECT_THAT(*store_->living_sessions(), IsEmpty());
   session.state = SessionState::kRunning;
   EXPECT_EQ(save(session).error().code(), Errc::kConflict);
   EXPECT_EQ(find("one", session.id)->state, SessionState::kStopped);
   EXPECT_TRUE(store_->health().ok);  // that was the asker's mistake
+}
+
+TEST_F(Sessions, TheEnvironmentIsInTheFilesAsLongAsTheyLive) {
+  open();
+  std::vector<SessionRecord> sessions;
+  // Short ones are in the pages of the table, long ones in pages of their own.
+  for (const std::size_t size : {10u, 300u, 1000u, 4000u, 56'000u}) {
+    SessionRecord session = session_of("one");
+    const std::string name = "SECRET" + std::to_string(sessions.size());
+    session.env.clear();
+    while (pack_texts(session.env).size() < size) session.env.push_back(name + "=env-secret-text");
+    session.port_token = "port-secret-text";
+    sessions.push_back(add(std::move(session)));
+  }
+  const SessionRecord living = sessions.back();
+  sessions.pop_back();
+  for (const SessionRecord& session : sessions) {
+    ASSERT_NE(files().find(session.env.front()), std::string::npos);
+    ended(session, 5000);
+  }
+  // Nothing else happens: the log is emptied although no other work wakes the store.
+  for (const SessionRecord& session : sessions) {
+    EXPECT_TRUE(eventually([&] { return files().find(session.env.front()) == std::string::npos; }));
+    const Result<SessionRecord> found = find("one", session.id);
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_THAT(found->env, IsEmpty());
+  }
+  EXPECT_NE(files().find(living.env.front()), std::string::npos);
+  ended(living, 6000);
+  EXPECT_TRUE(eventually([&] {
+    const std::string content = files();
+    return content.find("env-secret-text") == std::string::npos &&
+           content.find("port-secret-text") == std::string::npos;
+  }));
+}
+
+TEST_F(Sessions, KeepSomeOfTheirMetadataWhenTheyAreOver) {
+  open();
+  SessionRecord session = session_of("one");
+  session.metadata = {{"user", "ada"}, {"short", "s"}};
+  for (int i = 0; i < 60; ++i)
+    session.metadata["long" + std::to_string(i)] = std::string(4000, 'x');
+  session = add(std::move(session));
+  EXPECT_EQ(find("one", session.id)->metadata.size(), 62u);
+  ended(session, 5000);
+  const Result<SessionRecord> found = find("one", session.id);
+  ASSERT_TRUE(found) << found.error().message();
+  const Metadata& kept = found->metadata;
+  EXPECT_EQ(kept.at("user"), "ada");
+  EXPECT_EQ(kept.at("short"), "s");
+  EXPECT_EQ(kept.size(), 3u);  // and one of the long ones fits
+  EXPECT_LE(pack_metadata(kept).size(), kMaxEndedMetadataBytes + 100);
 }
 
 TEST_F(Sessions, AreFilteredByStateTemplateAgentAndMetadata) {

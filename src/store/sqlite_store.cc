@@ -13,8 +13,8 @@ class SqliteStore::Impl {
  public:
   explicit Impl(std::unique_ptr<SqliteWorker> the_worker)
       : worker(std::move(the_worker)),
-        thread(std::make_unique<StoreThread>(worker->options.max_jobs, worker->options.post,
-                                             [w = worker.get()] { return w->tick(); })) {}
+        thread(worker->options.max_jobs, worker->options.post,
+               [w = worker.get()] { return w->tick(); }) {}
 
   // Work on the database, on its thread.
   template <class T>
@@ -22,38 +22,38 @@ class SqliteStore::Impl {
     std::function<Result<T>()> job = [this, work = std::move(work)] {
       Result<T> result = work(*worker);
       // Whatever made it ill, the tick finds out when it is well again.
-      if (worker->is_ill()) thread->wake();
+      if (worker->is_ill() || worker->is_tick_wanted()) thread.wake();
       return result;
     };
-    thread->ask<T>(std::move(job), std::move(done));
+    thread.ask<T>(std::move(job), std::move(done));
   }
 
   // The same, and waits for it: only for the program's start.
   template <class T>
   Result<T> wait_for(std::function<Result<T>(SqliteWorker&)> work) {
     std::promise<Result<T>> promise;
-    const bool taken = thread->run([&] { promise.set_value(work(*worker)); });
+    const bool taken = thread.run([&] { promise.set_value(work(*worker)); });
     if (!taken) return fail(Errc::kResourceExhausted, "store: too many requests are waiting");
     return promise.get_future().get();
   }
 
   // One step of the sweep, then the others' turn, until nothing is left.
   void sweep_on(std::shared_ptr<GcReport> report, Callback<GcReport> done) {
-    const bool taken = thread->run([this, report, done] {
+    const bool taken = thread.run([this, report, done] {
       Result<bool> more = worker->sweep(*report);
-      if (!more) return thread->answer<GcReport>(done, fail(std::move(more.error())));
+      if (!more) return thread.answer<GcReport>(done, fail(std::move(more.error())));
       if (*more) return sweep_on(report, done);
       report->bytes_after = files_bytes(worker->options.directory);
-      thread->answer<GcReport>(done, *report);
+      thread.answer<GcReport>(done, *report);
     });
     if (!taken) {
-      thread->answer<GcReport>(
+      thread.answer<GcReport>(
           done, fail(Errc::kResourceExhausted, "store: too busy to remove old records"));
     }
   }
 
   std::unique_ptr<SqliteWorker> worker;
-  std::unique_ptr<StoreThread> thread;  // last: it uses the worker
+  StoreThread thread;  // last: it uses the worker
 };
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(StoreOptions options) {
@@ -65,7 +65,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(StoreOptions options) {
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 SqliteStore::~SqliteStore() {
-  impl_->thread.reset();  // the jobs that wait are done; from here on this is the only thread
+  impl_->thread.stop();  // the jobs that wait are done; from here on this is the only thread
   impl_->worker->close();
 }
 
@@ -79,7 +79,7 @@ Result<std::optional<std::string>> SqliteStore::ensure_admin_key() {
 
 void SqliteStore::create_key(NewKey key, Callback<CreatedKey> done) {
   if (Result<> good = check_new_key(key); !good) {
-    return impl_->thread->answer<CreatedKey>(done, fail(std::move(good.error())));
+    return impl_->thread.answer<CreatedKey>(done, fail(std::move(good.error())));
   }
   impl_->ask<CreatedKey>([key = std::move(key)](SqliteWorker& w) { return w.create_key(key); },
                          std::move(done));
@@ -87,18 +87,18 @@ void SqliteStore::create_key(NewKey key, Callback<CreatedKey> done) {
 
 void SqliteStore::list_keys(std::optional<std::string> project,
                             Callback<std::vector<KeyRecord>> done) {
-  impl_->thread->answer<std::vector<KeyRecord>>(done, impl_->worker->ring.list(project));
+  impl_->thread.answer<std::vector<KeyRecord>>(done, impl_->worker->ring.list(project));
 }
 
 void SqliteStore::revoke_key(std::optional<std::string> project, KeyId id, Callback<> done) {
   KeyRing& ring = impl_->worker->ring;
   const std::optional<KeyRecord> key = ring.find(id);
   if (!key || (project && key->project != *project)) {
-    return impl_->thread->answer<void>(done, fail(Errc::kNotFound, "there is no such key"));
+    return impl_->thread.answer<void>(done, fail(Errc::kNotFound, "there is no such key"));
   }
-  if (key->revoked_ms) return impl_->thread->answer<void>(done, {});
+  if (key->revoked_ms) return impl_->thread.answer<void>(done, {});
   if (key->role == KeyRole::kAdmin && ring.usable_admin_keys() == 1) {
-    return impl_->thread->answer<void>(
+    return impl_->thread.answer<void>(
         done, fail(Errc::kPolicy, "this is the last admin key: create another one first"));
   }
   // Here and not on the store's thread: the next request with this key is refused already.
@@ -110,7 +110,7 @@ void SqliteStore::revoke_key(std::optional<std::string> project, KeyId id, Callb
 
 void SqliteStore::create_project(std::string name, Callback<> done) {
   if (!is_project_name(name)) {
-    return impl_->thread->answer<void>(
+    return impl_->thread.answer<void>(
         done, fail(Errc::kInvalidArgument,
                    "a project's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -"));
   }
@@ -136,12 +136,12 @@ void SqliteStore::add_run(RunRecord run) {
       std::move(run), impl_->worker->now_ms(), std::chrono::steady_clock::now());
   if (!waiting) return;
   // The first one starts the batch's time, a full batch ends it; the others do not wake the thread.
-  if (*waiting == 1 || *waiting == options.batch_records) impl_->thread->wake();
+  if (*waiting == 1 || *waiting == options.batch_records) impl_->thread.wake();
 }
 
 void SqliteStore::get_run(std::string project, RunId id, Callback<RunRecord> done) {
   if (const auto queued = impl_->worker->queue.find(project, id)) {
-    return impl_->thread->answer<RunRecord>(done, queued->run);
+    return impl_->thread.answer<RunRecord>(done, queued->run);
   }
   impl_->ask<RunRecord>([project = std::move(project),
                          id = std::move(id)](SqliteWorker& w) { return w.runs.find(project, id); },
@@ -154,12 +154,10 @@ void SqliteStore::list_runs(std::string project, RunFilter filter, Callback<RunP
                       std::move(done));
 }
 
-void SqliteStore::begin_idempotent(std::string project, std::string key, std::string body_sha256,
-                                   std::string run_id, Callback<IdempotentEntry> done) {
+void SqliteStore::begin_idempotent(IdempotentRequest request, Callback<IdempotentEntry> done) {
   impl_->ask<IdempotentEntry>(
-      [project = std::move(project), key = std::move(key), body_sha256 = std::move(body_sha256),
-       run_id = std::move(run_id)](SqliteWorker& w) {
-        return w.noticed(w.requests.begin(project, key, body_sha256, run_id, w.now_ms()));
+      [request = std::move(request)](SqliteWorker& w) {
+        return w.noticed(w.requests.begin(request, w.now_ms()));
       },
       std::move(done));
 }
@@ -169,6 +167,7 @@ void SqliteStore::finish_idempotent(std::string project, std::string key, int st
   impl_->ask<void>(
       [project = std::move(project), key = std::move(key), status,
        answer = std::move(answer)](SqliteWorker& w) mutable {
+        w.grew(answer.size());
         return w.noticed(w.requests.finish(project, key, status, std::move(answer)));
       },
       std::move(done));
@@ -187,14 +186,17 @@ void SqliteStore::interrupt_idempotent(std::string project, std::string key, Cal
 }
 
 void SqliteStore::add_session(SessionRecord session, Callback<std::int64_t> done) {
-  impl_->ask<std::int64_t>([session = std::move(session)](
-                               SqliteWorker& w) { return w.noticed(w.sessions.insert(session)); },
-                           std::move(done));
+  impl_->ask<std::int64_t>(
+      [session = std::move(session)](SqliteWorker& w) {
+        w.grew(stored_bytes(session));
+        return w.noticed(w.sessions.insert(session));
+      },
+      std::move(done));
 }
 
 void SqliteStore::save_session(SessionRecord session, Callback<> done) {
   impl_->ask<void>([session = std::move(session)](
-                       SqliteWorker& w) { return w.noticed(w.sessions.update(session)); },
+                       SqliteWorker& w) { return w.noticed(w.save_session(session)); },
                    std::move(done));
 }
 
@@ -274,7 +276,7 @@ void SqliteStore::gc(Callback<GcReport> done) {
 
 Health SqliteStore::health() const {
   Health health = impl_->worker->health();
-  health.jobs = impl_->thread->waiting();
+  health.jobs = impl_->thread.waiting();
   return health;
 }
 

@@ -15,9 +15,17 @@ namespace glovebox::store {
 struct Retention {
   // Zero: no such limit.
   std::chrono::seconds max_age = std::chrono::hours(24 * 7);
-  std::uint64_t max_runs = 100'000;           // and records of ended sessions, as many
-  std::uint64_t max_run_bytes = 1ull << 30;   // of what is kept of the runs
-  std::uint64_t max_disk_bytes = 2ull << 30;  // of the database's files; oldest runs go first
+  std::uint64_t max_runs = 100'000;          // and records of ended sessions, as many
+  std::uint64_t max_run_bytes = 1ull << 30;  // of what is kept of the runs
+  // Of the database's files; records of the project that uses most go first.
+  std::uint64_t max_disk_bytes = 2ull << 30;
+  // Of all that is kept for one project: its oldest records go first, and then it may add no more
+  // of what cannot be removed (project_quota.h). Zero: a quarter of max_disk_bytes.
+  std::uint64_t max_project_bytes = 0;
+
+  std::uint64_t project_quota() const {
+    return max_project_bytes != 0 ? max_project_bytes : max_disk_bytes / 4;
+  }
 };
 
 struct StoreOptions {
@@ -34,6 +42,7 @@ struct StoreOptions {
   std::size_t queue_records = 20'000;
   std::size_t queue_bytes = 64u << 20;
   std::size_t batch_records = 256;
+  std::size_t batch_bytes = 8u << 20;  // a batch ends with the record that reaches this
   std::chrono::milliseconds batch_interval{200};
   std::size_t max_jobs = 4096;
 
@@ -64,8 +73,7 @@ class SqliteStore final : public Store {
   void add_run(RunRecord run) override;
   void get_run(std::string project, RunId id, Callback<RunRecord> done) override;
   void list_runs(std::string project, RunFilter filter, Callback<RunPage> done) override;
-  void begin_idempotent(std::string project, std::string key, std::string body_sha256,
-                        std::string run_id, Callback<IdempotentEntry> done) override;
+  void begin_idempotent(IdempotentRequest request, Callback<IdempotentEntry> done) override;
   void finish_idempotent(std::string project, std::string key, int status, std::string answer,
                          Callback<> done) override;
   void forget_idempotent(std::string project, std::string key, Callback<> done) override;

@@ -17,6 +17,10 @@ constexpr milliseconds kFirstBackoff{200};
 constexpr milliseconds kLongestBackoff{2000};
 constexpr milliseconds kIdleTick{60'000};
 constexpr milliseconds kSweepEvery{1000};
+constexpr std::uint64_t kSweepAfterBytes = 4u << 20;
+// How long the log may still have the environment of a session that is over. Not at once: an
+// emptied log costs two fsyncs, and sessions end in crowds.
+constexpr milliseconds kClearLogAfter{500};
 
 milliseconds until(Steady::time_point when, Steady::time_point now) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(when - now));
@@ -43,12 +47,14 @@ SqliteWorker::SqliteWorker(StoreOptions the_options, Database database)
     : options(std::move(the_options)),
       db(std::move(database)),
       queue(options.queue_records, options.queue_bytes),
+      usages(db),
+      quota(usages, options.retention.project_quota(), options.retention.max_disk_bytes),
       runs(db),
-      requests(db, options.idempotency_age, options.kept_idempotent_answer_bytes),
-      sessions(db),
+      requests(db, quota, options.idempotency_age, options.kept_idempotent_answer_bytes),
+      sessions(db, quota),
       snapshots(db),
       templates(db),
-      sweeper(db, runs, requests, sessions, options.retention, options.directory) {}
+      sweeper(db, {runs, requests, sessions, usages}, options.retention, options.directory) {}
 
 Result<> SqliteWorker::load() {
   TRY_OK(migrate(db, migrations(), now_ms()));
@@ -63,6 +69,11 @@ Result<> SqliteWorker::load() {
   }
   TRY(const std::int64_t last_seq, runs.load());
   queue.start_after(last_seq);
+  // The log of the last process, or of the migration, may have what was removed since.
+  if (Result<> done = sweeper.checkpoint(); !done) {
+    if (!is_disk_full(done.error())) return done;
+    notice(done.error());
+  }
   return {};
 }
 
@@ -102,8 +113,8 @@ Result<milliseconds> SqliteWorker::maintain(TimePoint now) {
     const bool full = queue.size() >= options.batch_records;
     const TimePoint due = *since + options.batch_interval;
     if (full || now >= due || backoff_.count() != 0) {
-      TRY_OK(write_batch());
-      next = queue.size() >= options.batch_records ? milliseconds(0) : options.batch_interval;
+      TRY(const bool more, write_batch());
+      next = more ? milliseconds(0) : options.batch_interval;
     } else {
       next = until(due, now);
     }
@@ -115,12 +126,36 @@ Result<milliseconds> SqliteWorker::maintain(TimePoint now) {
     next_last_used_ = now + kIdleTick;
     TRY_OK(save_last_used(db, ring.take_used()));
   }
-  if (now >= next_sweep_) {
+  if (now >= next_sweep_ || unswept_bytes_ >= kSweepAfterBytes) {
+    unswept_bytes_ = 0;
     TRY(const Sweeper::Swept swept, sweeper.step(now_ms(), Sweeper::Effort::kLight));
     next_sweep_ = swept.more ? now : now + kSweepEvery;
     if (swept.more) next = milliseconds(0);
   }
+  if (clear_log_at_ && now >= *clear_log_at_) TRY_OK(clear_log());
+  if (clear_log_at_) next = std::min(next, until(*clear_log_at_, now));
+  is_clearing_announced_ = true;
   return next;
+}
+
+Result<> SqliteWorker::clear_log() {
+  TRY_OK(sweeper.checkpoint());
+  clear_log_at_.reset();
+  return {};
+}
+
+bool SqliteWorker::is_tick_wanted() {
+  return unswept_bytes_ >= kSweepAfterBytes || (clear_log_at_ && !is_clearing_announced_);
+}
+
+Result<> SqliteWorker::save_session(const SessionRecord& session) {
+  TRY_OK(sessions.update(session));
+  grew(stored_bytes(session));
+  if (is_over(session.state) && !clear_log_at_) {
+    clear_log_at_ = Steady::now() + kClearLogAfter;
+    is_clearing_announced_ = false;
+  }
+  return {};
 }
 
 Result<> SqliteWorker::retry_failed_writes() {
@@ -132,17 +167,20 @@ Result<> SqliteWorker::retry_failed_writes() {
   return requests.save_pending();
 }
 
-Result<> SqliteWorker::write_batch() {
-  const QueuedRuns batch = queue.oldest(options.batch_records);
-  if (batch.empty()) return {};
+Result<bool> SqliteWorker::write_batch() {
+  const QueuedRuns batch = queue.oldest(options.batch_records, options.batch_bytes);
+  if (batch.empty()) return false;
   TRY_OK(runs.insert(batch));
-  queue.remove_oldest(batch.size());  // only now: until here they are found in the queue
+  queue.remove_through(batch.back()->seq);  // only now: until here they are found in the queue
+  std::size_t bytes = 0;
+  for (const auto& queued : batch) bytes += queued->bytes;
+  grew(bytes);
   {
     const std::lock_guard lock(health_mutex_);
     written_ += batch.size();
   }
   committed();
-  return {};
+  return queue.size() >= options.batch_records || bytes >= options.batch_bytes;
 }
 
 Result<> SqliteWorker::write_all() {
@@ -259,7 +297,7 @@ std::int64_t SqliteWorker::now_ms() const {
 void SqliteWorker::notice(const Error& error) {
   // Errors of the caller do not indicate a problem of the database.
   if (error.code() == Errc::kInvalidArgument || error.code() == Errc::kNotFound ||
-      error.code() == Errc::kConflict) {
+      error.code() == Errc::kConflict || is_over_quota(error)) {
     return;
   }
   // Failures while one waits already do not put the next attempt off.

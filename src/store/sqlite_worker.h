@@ -15,6 +15,8 @@
 #include "store/clock.h"
 #include "store/idempotency_table.h"
 #include "store/key_ring.h"
+#include "store/project_quota.h"
+#include "store/project_usage.h"
 #include "store/run_queue.h"
 #include "store/run_table.h"
 #include "store/session_table.h"
@@ -38,6 +40,7 @@ class SqliteWorker {
   Result<std::optional<std::string>> admin_key();
   Result<CreatedKey> create_key(const NewKey& key);
   Result<> revoke_key(const KeyId& id, std::int64_t revoked_ms);
+  Result<> save_session(const SessionRecord& session);
   Result<> create_project(const std::string& name);
   Result<std::vector<std::string>> list_projects();
   Result<RunPage> list_runs(const std::string& project, const RunFilter& filter);
@@ -50,6 +53,10 @@ class SqliteWorker {
   Health health() const;
   // On the store's thread: the last thing it tried to write failed.
   bool is_ill() const { return backoff_.count() != 0; }
+  // On the store's thread: about so much was added; enough of it, and a sweep is due.
+  void grew(std::uint64_t bytes) { unswept_bytes_ += bytes; }
+  // On the store's thread: something is due earlier than the last tick said.
+  bool is_tick_wanted();
   std::int64_t now_ms() const;
 
   // Passes a result on; an error that is the database's and not the asker's counts as ill health.
@@ -64,6 +71,8 @@ class SqliteWorker {
   Database db;
   KeyRing ring;
   RunQueue queue;
+  ProjectUsageTable usages;
+  ProjectQuota quota;
   RunTable runs;
   IdempotencyTable requests;
   SessionTable sessions;
@@ -76,7 +85,9 @@ class SqliteWorker {
 
   SqliteWorker(StoreOptions the_options, Database database);
   Result<> load();
-  Result<> write_batch();
+  // True: there is another one to write now.
+  Result<bool> write_batch();
+  Result<> clear_log();
   Result<std::chrono::milliseconds> maintain(TimePoint now);
   Result<> retry_failed_writes();
   void notice(const Error& error);
@@ -89,6 +100,11 @@ class SqliteWorker {
   TimePoint retry_at_{};
   TimePoint next_sweep_{};
   TimePoint next_last_used_{};
+  std::uint64_t unswept_bytes_ = 0;  // added since the last sweep
+  // When the log is emptied, which has what sessions left that are over; and whether the tick
+  // knows.
+  std::optional<TimePoint> clear_log_at_;
+  bool is_clearing_announced_ = false;
 
   mutable std::mutex health_mutex_;
   std::string ill_;  // why; empty: well

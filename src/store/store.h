@@ -26,7 +26,15 @@ enum class IdempotentState : std::uint8_t {
   kRunning,      // the first request with this key is still at work
   kDone,         // `status` and `answer` are those of the first request
   kInterrupted,  // it was cut short while it ran: whether it had effects is unknown
-  kMismatch,     // the same key with another body
+  kMismatch,     // the same key with another body, or at another route
+};
+
+struct IdempotentRequest {
+  std::string project{};
+  std::string key{};          // the client's, 1 to 255 bytes
+  std::string route{};        // method and path: "POST /v1/run"
+  std::string body_sha256{};  // as hex
+  std::string run_id{};
 };
 
 struct IdempotentEntry {
@@ -34,7 +42,7 @@ struct IdempotentEntry {
   int status = 0;           // HTTP
   std::string answer{};     // the whole body
   std::string run_id{};     // of the first request
-  bool answer_cut = false;  // it was too long to be kept; kDone all the same
+  bool answer_cut = false;  // there was no room to keep it; kDone all the same
 };
 
 struct Health {
@@ -89,12 +97,11 @@ class Store {
   virtual void get_run(std::string project, RunId id, Callback<RunRecord> done) = 0;
   virtual void list_runs(std::string project, RunFilter filter, Callback<RunPage> done) = 0;
 
-  // Idempotent requests, remembered for 24 hours.
+  // Idempotent requests, remembered for 24 hours, whatever other projects store.
 
   // kFresh is on disk (fsync) when it is answered. An error means nothing was recorded and nothing
-  // may run. `key` is the client's, 1 to 255 bytes; `body_sha256` as hex.
-  virtual void begin_idempotent(std::string project, std::string key, std::string body_sha256,
-                                std::string run_id, Callback<IdempotentEntry> done) = 0;
+  // may run; is_over_quota() (project_quota.h) that the project has no room for another one.
+  virtual void begin_idempotent(IdempotentRequest request, Callback<IdempotentEntry> done) = 0;
   // Remembered in memory and retried if it cannot be written now; `done` may be empty.
   virtual void finish_idempotent(std::string project, std::string key, int status,
                                  std::string answer, Callback<> done) = 0;
@@ -105,9 +112,12 @@ class Store {
 
   // Sessions and snapshots. Written before they are answered.
 
-  // Its place in the order of sessions.
+  // Its place in the order of sessions. is_over_quota() when its project has no room for it.
   virtual void add_session(SessionRecord session, Callback<std::int64_t> done) = 0;
   // State, reason, metadata and times. kConflict when it is over, or gone: that is for good.
+  // is_over_quota() when its metadata grows and its project has no room for that. At its end its
+  // environment is removed, from the files within a second or so, and its metadata cut
+  // (reduce_to_ended).
   virtual void save_session(SessionRecord session, Callback<> done) = 0;
   // kNotFound, also for another project's. "*" is every project.
   virtual void get_session(std::string project, SandboxId id, Callback<SessionRecord> done) = 0;

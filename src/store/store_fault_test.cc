@@ -18,6 +18,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const IdempotentRequest kRequest{.project = "default",
+                                 .key = "k",
+                                 .route = "POST /v1/run",
+                                 .body_sha256 = "body",
+                                 .run_id = "rn1"};
+
 class StoreFault : public StoreTest {
  protected:
   Result<> set_max_pages(std::uint32_t pages) {
@@ -42,7 +48,7 @@ class StoreFault : public StoreTest {
   Result<std::unique_ptr<SqliteStore>> store = SqliteStore::open(options);
   if (!store) ::_exit(1);
   (*store)->create_key({.name = "before the crash"}, {});
-  (*store)->begin_idempotent("default", "k", "body", "rn1", {});
+  (*store)->begin_idempotent(kRequest, {});
   std::uint64_t reported = 0;
   while (true) {
     if ((*store)->health().queued < 1000) (*store)->add_run(run_of("default"));
@@ -152,7 +158,7 @@ TEST_F(StoreFault, AnAnswerThatCannotBeWrittenIsRememberedAndWrittenLater) {
 
 // Until there is not a block left.
 void fill(const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
+  std::ofstream out(path, std::ios::binary | std::ios::app);
   const std::string block(4096, 'x');
   while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
   }
@@ -166,9 +172,13 @@ int live_through_a_full_file_system(StoreOptions options, const std::string& mou
   options.directory = mount_point + "/store";
   Result<std::unique_ptr<SqliteStore>> store = SqliteStore::open(options);
   if (!store) return 1;
-  const Result<CreatedKey> key =
-      answer_of<CreatedKey>([&](auto done) { (*store)->create_key({}, done); });
-  if (!key) return 2;
+  std::vector<CreatedKey> keys;
+  for (int i = 0; i < 20; ++i) {
+    Result<CreatedKey> made =
+        answer_of<CreatedKey>([&](auto done) { (*store)->create_key({}, done); });
+    if (!made) return 2;
+    keys.push_back(std::move(*made));
+  }
   const std::string filler = mount_point + "/filler";
   fill(filler);
   for (int i = 0; i < 50; ++i) {
@@ -177,11 +187,19 @@ int live_through_a_full_file_system(StoreOptions options, const std::string& mou
     (*store)->add_run(std::move(run));
   }
   if (!eventually([&] { return (*store)->health().reason == "store: disk full"; })) return 3;
-  if (!(*store)->authenticate(key->secret)) return 4;
-  // Revoked while that cannot be written: it must hold at once, and on disk later.
-  const Result<> revoked =
-      answer_of<void>([&](auto done) { (*store)->revoke_key(std::nullopt, key->record.id, done); });
-  if (revoked) return 5;
+  // Revoked while that cannot be written: it must hold at once, and on disk later. The store gives
+  // room back when it truncates its log, so the first ones may be written.
+  const CreatedKey* key = nullptr;
+  for (const CreatedKey& one : keys) {
+    if (!(*store)->authenticate(one.secret)) return 4;
+    fill(filler);
+    const Result<> revoked = answer_of<void>(
+        [&](auto done) { (*store)->revoke_key(std::nullopt, one.record.id, done); });
+    if (revoked) continue;
+    key = &one;
+    break;
+  }
+  if (key == nullptr) return 5;
   if ((*store)->authenticate(key->secret)) return 6;
   std::filesystem::remove(filler);
   if (!eventually([&] { return (*store)->health().ok && (*store)->health().queued == 0; })) {
@@ -193,8 +211,8 @@ int live_through_a_full_file_system(StoreOptions options, const std::string& mou
   if ((*store)->health().runs != 50) return 9;
   if ((*store)->authenticate(key->secret)) return 10;
   // A start on a full disk: what can be read is served.
-  const Result<IdempotentEntry> begun = answer_of<IdempotentEntry>(
-      [&](auto done) { (*store)->begin_idempotent("default", "k", "body", "rn1", done); });
+  const Result<IdempotentEntry> begun =
+      answer_of<IdempotentEntry>([&](auto done) { (*store)->begin_idempotent(kRequest, done); });
   const Result<std::optional<std::string>> admin = (*store)->ensure_admin_key();
   if (!begun || !admin || !*admin) return 11;
   store->reset();
@@ -205,8 +223,8 @@ int live_through_a_full_file_system(StoreOptions options, const std::string& mou
   if ((*store)->health().runs != 50) return 14;
   std::filesystem::remove(filler);
   const auto interrupted = [&] {
-    const Result<IdempotentEntry> again = answer_of<IdempotentEntry>(
-        [&](auto done) { (*store)->begin_idempotent("default", "k", "body", "rn1", done); });
+    const Result<IdempotentEntry> again =
+        answer_of<IdempotentEntry>([&](auto done) { (*store)->begin_idempotent(kRequest, done); });
     return again && again->state == IdempotentState::kInterrupted;
   };
   return eventually(interrupted) ? 0 : 15;

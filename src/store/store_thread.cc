@@ -16,7 +16,8 @@ StoreThread::StoreThread(std::size_t max_jobs, Post post, Tick tick)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-StoreThread::~StoreThread() {
+void StoreThread::stop() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

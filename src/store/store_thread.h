@@ -22,11 +22,12 @@ class StoreThread {
   using Tick = std::function<std::chrono::milliseconds()>;
 
   StoreThread(std::size_t max_jobs, Post post, Tick tick);
-  // Runs the jobs that wait, then ends the thread.
-  ~StoreThread();
+  ~StoreThread() { stop(); }
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
 
+  // Runs the jobs that wait, which may still call this object, then ends the thread.
+  void stop();
   // False: too many wait already.
   bool run(std::function<void()> job);
   // The tick comes now, whatever it said the last time.

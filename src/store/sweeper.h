@@ -1,12 +1,17 @@
-// Keeps the database within its retention: old runs go, by age, count, bytes and the disk's
-// ceiling, a chunk at a time, so that the store's thread is never away for long.
+// Keeps the database within its retention: records of runs and of ended sessions go by age, count,
+// bytes, their project's quota and the disk's ceiling, a chunk at a time, so that the store's
+// thread is never away for long. Where all projects together have too much, the one that has most
+// gives; of a project, the oldest records go. Idempotent requests go by age and for no other
+// reason.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "store/idempotency_table.h"
+#include "store/project_usage.h"
 #include "store/run_table.h"
 #include "store/session_table.h"
 #include "store/sqlite.h"
@@ -19,14 +24,15 @@ std::uint64_t files_bytes(const std::string& directory);
 
 class Sweeper {
  public:
-  Sweeper(Database& db, RunTable& runs, IdempotencyTable& requests, SessionTable& sessions,
-          Retention retention, std::string directory)
-      : db_(db),
-        runs_(runs),
-        requests_(requests),
-        sessions_(sessions),
-        retention_(retention),
-        directory_(std::move(directory)) {}
+  // Borrowed.
+  struct Tables {
+    RunTable& runs;
+    IdempotencyTable& requests;
+    SessionTable& sessions;
+    ProjectUsageTable& usages;
+  };
+  Sweeper(Database& db, Tables tables, Retention retention, std::string directory)
+      : db_(db), tables_(tables), retention_(retention), directory_(std::move(directory)) {}
 
   // kLight leaves free pages in the file for the runs to come, as long as the ceiling allows it;
   // kThorough gives them all back.
@@ -44,14 +50,25 @@ class Sweeper {
   Result<> checkpoint();
 
  private:
-  Result<std::uint64_t> remove_runs(std::int64_t now_ms);
-  Result<std::uint64_t> remove_sessions(std::int64_t now_ms);
+  struct Removed {
+    std::uint64_t runs = 0;
+    std::uint64_t sessions = 0;
+    std::uint64_t bytes = 0;
+    bool any() const { return runs > 0 || sessions > 0; }
+    void add(const RunTable::Removed& more);
+    void add(const SessionTable::Removed& more);
+  };
+  // One of these a step: each returns when it has removed something.
+  Result<Removed> remove_old(std::int64_t now_ms);
+  Result<Removed> remove_beyond_counts(const std::vector<ProjectUsage>& usages);
+  Result<Removed> remove_beyond_quota(const std::vector<ProjectUsage>& usages);
+  // The oldest records of a project, of either kind, until about so many bytes are gone.
+  Result<Removed> remove_of_project(const std::string& project, std::uint64_t bytes);
+  Result<Removed> remove_from_largest(std::uint64_t excess_bytes);
   Result<Swept> make_room(Effort effort);
 
   Database& db_;
-  RunTable& runs_;
-  IdempotencyTable& requests_;
-  SessionTable& sessions_;
+  const Tables tables_;
   const Retention retention_;
   const std::string directory_;
 };

@@ -19,8 +19,8 @@
 
 namespace glovebox::supervisor {
 
-// Sandboxes of a private server at once. Every launcher leases uid slices for all its sandboxes,
-// and a host has some 4,000 slices, which have to suffice for many private servers.
+// Sandboxes of a private server at once. All sandboxes of a host share 4,093 uid slices, which have
+// to suffice for many private servers.
 inline constexpr std::uint32_t kPrivateSandboxes = 128;
 
 enum class Then : std::uint8_t { kServe, kStop };

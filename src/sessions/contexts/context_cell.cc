@@ -267,6 +267,7 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
   report.cell = ++context->cells;
   report.outcome.walls = session_->walls();
   const auto running = context->process;
+  OomKillCounter::Mark mark = co_await ooms_.mark(session_->id());
   const InterruptOnCancel watch(cancel, [this, context = context.get()] {
     if (context->process != 0) (void)send_interrupt(*context);
   });
@@ -309,7 +310,7 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     report.outcome.exit_code = reader.wished() ? *reader.wished() : exit_code_of(end);
     report.outcome.signal = end.signal;
     if (!reader.killed() && !reader.wished()) {
-      report.outcome.oom_killed = co_await ooms_.was_killed(session_->id(), end);
+      report.outcome.oom_killed = co_await ooms_.killed_since(session_->id(), mark, end);
       report.died = "the interpreter " + (end.signal != 0
                                               ? "was ended by " + signal_name(end.signal)
                                               : "ended with exit code " + std::to_string(end.code));

@@ -190,7 +190,6 @@ Task<> ContextTable::start(Context& context) {
     Context& context;
     ~Done() { context.starting = false; }
   } done{context};
-  co_await ooms_.open(session_->id());
   const LanguageWords& words = language_words(context.spec.language);
   wire::Job job;
   job.env = environment_for("user", sessions_.environment(session_->id()), context.spec.env);

@@ -295,10 +295,10 @@ TEST_F(ContextsTest, ADeathIsReportedAndTheNextCellFindsANewInterpreter) {
     process.say(R"({"type":"exit","code":3})");
     process.exit(3);
   };
-  const auto wish = run(context, "exit(3)");
-  EXPECT_EQ(wish->get().outcome.exit_code, 3);
-  EXPECT_EQ(wish->get().died, "");
-  EXPECT_TRUE(wish->get().restarted);
+  const auto result = run(context, "exit(3)");
+  EXPECT_EQ(result->get().outcome.exit_code, 3);
+  EXPECT_EQ(result->get().died, "");
+  EXPECT_TRUE(result->get().restarted);
 }
 
 TEST_F(ContextsTest, AnInterpreterThatDiesBetweenCellsIsRestartedAndReported) {

@@ -1,31 +1,48 @@
 #include "sessions/processes/oom_kill_counter.h"
 
-#include <csignal>
-
-#include "model/outcome.h"
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
 
 namespace glovebox::sessions {
 
-asio::awaitable<void> OomKillCounter::open(SandboxId id) {
-  if (seen_.contains(id)) co_return;
-  if (seen_.size() >= kMany && seen_.size() >= 2 * service_.sessions().size()) {
-    std::erase_if(seen_,
-                  [this](const auto& one) { return service_.find_session(one.first) == nullptr; });
-  }
-  const auto usage = co_await service_.measure_session(id);
-  // No kernel counter is available: only the agent's report remains.
-  if (usage) seen_.emplace(id, usage->oom_kills);
+asio::awaitable<OomKillCounter::Mark> OomKillCounter::mark(SandboxId id) {
+  auto mark = std::make_shared<std::optional<std::uint32_t>>();
+  const auto executor = co_await asio::this_coro::executor;
+  asio::co_spawn(executor, ask(std::move(id), mark), asio::detached);
+  co_return mark;
 }
 
-asio::awaitable<bool> OomKillCounter::was_killed(SandboxId id, wire::ProcessEnd end) {
+asio::awaitable<void> OomKillCounter::ask(SandboxId id, Mark mark) {
+  const auto usage = co_await service_.measure_session(std::move(id));
+  if (usage) *mark = usage->oom_kills;
+}
+
+asio::awaitable<bool> OomKillCounter::killed_since(SandboxId id, Mark mark, wire::ProcessEnd end) {
   if (end.oom_killed) co_return true;
-  // A shell whose last command was killed exits with 137 and has no signal itself.
-  if (end.signal != SIGKILL && end.code != kExitKilled) co_return false;
-  const auto usage = co_await service_.measure_session(id);
-  const auto seen = seen_.find(id);
-  if (!usage || seen == seen_.end() || usage->oom_kills <= seen->second) co_return false;
-  seen->second = usage->oom_kills;
-  co_return true;
+  const auto usage = co_await service_.measure_session(std::move(id));
+  co_return usage&& mark && mark->has_value() && usage->oom_kills > **mark;
+}
+
+void OomKillCounter::began(const SandboxId& id, wire::ProcessNumber process, Mark mark) {
+  if (marks_.size() >= kMaxMarks) {
+    std::erase_if(marks_, [this](const auto& one) {
+      return service_.find_session(one.first.first) == nullptr;
+    });
+  }
+  if (marks_.size() >= kMaxMarks) marks_.erase(marks_.begin());
+  marks_[{id, process}] = std::move(mark);
+}
+
+asio::awaitable<bool> OomKillCounter::was_killed(SandboxId id, wire::ProcessNumber process,
+                                                 wire::ProcessEnd end) {
+  Mark mark;
+  if (const auto at = marks_.find({id, process}); at != marks_.end()) {
+    mark = std::move(at->second);
+    marks_.erase(at);
+  }
+  if (end.oom_killed || !mark) co_return end.oom_killed;
+  co_return co_await killed_since(std::move(id), std::move(mark), end);
 }
 
 }  // namespace glovebox::sessions

@@ -49,9 +49,10 @@ asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
 Task<node::Session::Started> ProcessStarter::start(std::shared_ptr<node::Session> session,
                                                    node::ProcessSpec spec,
                                                    node::Session::Attach attach, std::string line) {
-  co_await oom_kills_.open(session->id());
+  OomKillCounter::Mark mark = co_await oom_kills_.mark(session->id());
   forget_oldest(*session);
   CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
+  oom_kills_.began(session->id(), started.info.number, std::move(mark));
   sessions_.note(session->id(), "started", line.substr(0, 200), started.info.number);
   co_return started;
 }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -53,6 +54,34 @@ inline bool eventually(const std::function<bool()>& holds) {
     std::this_thread::yield();
   }
   return true;
+}
+
+inline SessionRecord session_of(std::string project, std::string template_name = "python") {
+  SessionRecord session{.id = SandboxId::make(),
+                        .project = std::move(project),
+                        .key_id = "ky1",
+                        .template_name = std::move(template_name),
+                        .snapshot = "sn1",
+                        .reason = "why",
+                        .agent_id = "agent",
+                        .metadata = {{"a", "1"}, {"b", ""}, {"", "empty key"}, {"c", "\x01x"}},
+                        .env = {"A=1", "B="},
+                        .on_timeout = OnTimeout::kPause,
+                        .ttl_s = 60,
+                        .created_ms = 1000,
+                        .expires_ms = 61'000,
+                        .walls = WallSet(7),
+                        .profile = "abcd",
+                        .port_token = "secret",
+                        .net = "\"https-only\"",
+                        .dependencies = {.packages = {"a", "b>=2"},
+                                         .requirements = "c==1\n# ü",
+                                         .lock = "",
+                                         .preload = {"a"}},
+                        .layer = std::string(32, 'f')};
+  session.limits.memory_bytes = 123 << 20;
+  session.limits.mark_asked_for(LimitKind::kMemory);
+  return session;
 }
 
 inline RunRecord run_of(std::string project, std::string template_name = "python") {
@@ -110,14 +139,38 @@ class StoreTest : public ::testing::Test {
     store_->add_run(std::move(run));
     return id;
   }
-  Result<IdempotentEntry> begin(const std::string& key, const std::string& body,
-                                const std::string& project = "default") {
-    return answer_of<IdempotentEntry>(
-        [&](auto done) { store_->begin_idempotent(project, key, body, "rn1", done); });
+  Result<SessionRecord> add_session(SessionRecord session) {
+    auto seq = answer_of<std::int64_t>([&](auto done) { store_->add_session(session, done); });
+    if (!seq) return fail(std::move(seq.error()));
+    session.seq = *seq;
+    return session;
   }
-  Result<> finish(const std::string& key, const std::string& answer) {
+  Result<> save(const SessionRecord& session) {
+    return answer_of<void>([&](auto done) { store_->save_session(session, done); });
+  }
+  Result<SessionRecord> find_session(const std::string& project, const SandboxId& id) {
+    return answer_of<SessionRecord>([&](auto done) { store_->get_session(project, id, done); });
+  }
+  // The database's files, as somebody finds them who copies them now.
+  std::string files() const {
+    std::string content;
+    for (const auto& file : std::filesystem::directory_iterator(options_.directory)) {
+      std::ifstream in(file.path(), std::ios::binary);
+      content.append(std::istreambuf_iterator<char>(in), {});
+    }
+    return content;
+  }
+  Result<IdempotentEntry> begin(const std::string& key, const std::string& body,
+                                const std::string& project = "default",
+                                const std::string& route = "POST /v1/run") {
+    const IdempotentRequest request{
+        .project = project, .key = key, .route = route, .body_sha256 = body, .run_id = "rn1"};
+    return answer_of<IdempotentEntry>([&](auto done) { store_->begin_idempotent(request, done); });
+  }
+  Result<> finish(const std::string& key, const std::string& answer,
+                  const std::string& project = "default") {
     return answer_of<void>(
-        [&](auto done) { store_->finish_idempotent("default", key, 200, answer, done); });
+        [&](auto done) { store_->finish_idempotent(project, key, 200, answer, done); });
   }
 
   TempDir directory_;

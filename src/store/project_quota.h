@@ -1,0 +1,41 @@
+// How much a project may keep that is not removed early: idempotent requests within their time,
+// sessions that live, templates and snapshots. What else it keeps, the sweeper removes, the
+// project's oldest first. On the store's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/project_usage.h"
+
+namespace glovebox::store {
+
+// kResourceExhausted: a project has used its share. It is the project's matter and no failure of
+// the store.
+bool is_over_quota(const Error& error);
+
+class ProjectQuota {
+ public:
+  // Zero: no such limit.
+  ProjectQuota(ProjectUsageTable& usages, std::uint64_t project_bytes, std::uint64_t disk_bytes)
+      : usages_(usages), project_bytes_(project_bytes), disk_bytes_(disk_bytes) {}
+
+  std::uint64_t project_bytes() const { return project_bytes_; }
+
+  // May the project keep so much more? is_over_quota() when that is beyond its quota; or when all
+  // projects' promises are beyond half of the disk's ceiling, and its own beyond an equal share of
+  // that half. So one project's promises never keep another from its share.
+  Result<> admit(const std::string& project, std::uint64_t more_bytes);
+
+  // Of an idempotent request while it runs, for its answer, which is therefore certainly kept if
+  // it is not longer.
+  std::uint64_t answer_reserve() const;
+
+ private:
+  ProjectUsageTable& usages_;
+  const std::uint64_t project_bytes_;
+  const std::uint64_t disk_bytes_;
+};
+
+}  // namespace glovebox::store
