@@ -232,6 +232,7 @@ std::vector<std::string> Surroundings::arguments(const Row& row, Side side) cons
   add("pid", "pid", std::to_string(victim_));
   add("inode", "inode", program_inode_);
   add("hostname", "hostname", host_name);
+  add("boot_id", "boot_id", read_text("/proc/sys/kernel/random/boot_id").substr(0, 36));
   add("mount", "mount", inside ? kGiftInside : dir_ + "/private/gift");
   add("rw_mount", "rw_mount", inside ? kRwInside : rw_dir(row));
   return words;

@@ -8,17 +8,27 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "launcher/layers/host_layer.h"
+#include "launcher/orphan_sweep.h"
 #include "launcher/policy/policy.h"
 #include "launcher/sandbox/sandbox_maker.h"
+#include "launcher/server/event_loop.h"
 #include "launcher/server/listener.h"
 #include "launcher/server/server.h"
 #include "launcher/state_dir.h"
 #include "probe/cgroup_layout.h"
+#include "probe/host_totals.h"
+#include "probe/kernel_text.h"
+#include "probe/limits.h"
+#include "probe/shares.h"
 #include "sys/clone.h"
 
 namespace glovebox::launcher {
 namespace {
+
+// Of a sandbox on a host with few processes: an interpreter with some threads.
+constexpr std::uint32_t kLeastPids = 32;
 
 sys::CgroupRoots cgroup_roots() {
   const probe::CgroupLayout layout = probe::detect_cgroup_layout();
@@ -33,6 +43,20 @@ sys::CgroupRoots cgroup_roots() {
           .v1_cpu = v1("cpu"),
           .v1_cpuacct = v1("cpuacct"),
           .v1_freezer = layout.usable_v2() ? std::string() : v1("freezer")};
+}
+
+// Of a launcher that has many sandboxes: a private launcher's one is bounded by its own limits.
+sys::CgroupTotals totals_of_host(const Policy& policy) {
+  const probe::HostSizes sizes = probe::probe_host_sizes(probe::detect_cgroup_layout());
+  sys::CgroupTotals totals;
+  totals.memory_bytes =
+      policy.host_memory_bytes != 0 ? policy.host_memory_bytes : probe::memory_for_sandboxes(sizes);
+  totals.pids = policy.host_pids != 0 ? policy.host_pids : probe::pids_for_sandboxes(sizes);
+  totals.tenant_memory_bytes = totals.memory_bytes / 100 * policy.project_percent;
+  // A half is for runs: a server never lets in more of them than have all their processes there
+  // (node/pools/budget.h). Most of these are made ahead, for no tenant in particular.
+  totals.tenant_pids = totals.pids / 2 * policy.project_percent / 100;
+  return totals;
 }
 
 // The kernel also counts what is used in a user namespace against its creator, which is the
@@ -59,12 +83,26 @@ void raise_own_limits() {
   ::signal(SIGXFSZ, SIG_IGN);  // so that a write beyond the limit returns an error
 }
 
+// Tables of the kernel that are too small for many sandboxes. What is in them is charged to the
+// memory of the sandbox that fills them, so a larger one costs the host nothing. A read-only
+// /proc/sys stays as it is; `glovebox doctor` says so.
+void raise_host_tables() {
+  for (const probe::TableSize& table : probe::sizes_to_carry_all(probe::read_host_tables())) {
+    const std::string size = std::to_string(table.size);
+    if (probe::write_text(probe::sysctl_path(table.sysctl), size) != 0) continue;
+    log::info("raised a limit of the host", {{"sysctl", table.sysctl}, {"to", size}});
+  }
+}
+
 }  // namespace
 
 Result<> run_launcher(const LauncherOptions& options) {
   const bool rootless = ::geteuid() != 0;
   const bool shared = !options.listen.empty();
   ::umask(022);
+  // A signal to stop waits until the event loop reads it: who is ended before that leaves a record
+  // and cgroups behind.
+  EventLoop::block_signals();
   TRY(Policy policy, load_policy(options.policy));
   policy.mounts_by_path = options.mounts_by_path;
   if (options.sandboxes != 0) {
@@ -72,7 +110,9 @@ Result<> run_launcher(const LauncherOptions& options) {
   }
   const sys::CgroupRoots roots = cgroup_roots();
   const std::string base = default_state_base();
+  sweep_orphaned_mounts(base);
   sweep_dead_launchers(base, roots);
+  sweep_orphans({.base = base, .homes = homes_below(base), .roots = roots});
   TRY(StateDir state, StateDir::claim(base));
   MakerConfig config;
   config.agent_path = options.agent_path;
@@ -80,7 +120,6 @@ Result<> run_launcher(const LauncherOptions& options) {
   config.templates_dir = options.templates;
   config.zygotes = options.zygotes;
   config.rootless = rootless;
-  config.sandboxes_at_once = shared ? policy.max_sandboxes : 1;
   UniqueFd listener;
   if (shared) {
     TRY(listener, listen_at(options.listen));
@@ -89,10 +128,23 @@ Result<> run_launcher(const LauncherOptions& options) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of a process sandbox become our children
   } else {
     raise_own_limits();
+    if (shared && policy.raise_host_limits) raise_host_tables();
     TRY_OK(sys::keep_capabilities_across_uid_changes());
   }
-  const std::uint32_t most = config.sandboxes_at_once;
-  SandboxMaker maker(std::move(config), policy, roots, std::move(state));
+  const std::uint32_t most = shared ? policy.max_sandboxes : 1;
+  config.shares = probe::shares_of(probe::read_host_tables(), policy.max_sandboxes);
+  sys::CgroupParents parents(roots);
+  if (shared) {
+    const sys::CgroupTotals totals = totals_of_host(policy);
+    TRY(parents, sys::CgroupParents::create(roots, state.cgroup_prefix(), totals));
+    // Eight runs fit into their half, whatever they do.
+    if (totals.pids != 0) {
+      policy.max_pids = std::min(policy.max_pids, std::max(kLeastPids, totals.pids / 16));
+    }
+  }
+  // After all that are there before the first sandbox.
+  const std::vector<UniqueFd> locked = lock_own_cgroups(roots, state.id());
+  SandboxMaker maker(std::move(config), policy, roots, std::move(state), std::move(parents));
   const auto served =
       serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd), options.owner);
   if (shared) ::unlink(options.listen.c_str());

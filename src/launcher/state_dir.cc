@@ -24,16 +24,11 @@ UniqueFd open_state_directory(int at, const char* name) {
 
 std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
 
-// Programs are run from there, and many hosts mount /run noexec.
-std::string homes_of(const std::string& base) {
-  return base == kRootBase ? "/var/lib/glovebox/homes" : base;
-}
-
 // Whether none is left.
 bool remove_homes(const std::string& base, const LauncherId& id) {
   bool all = true;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(homes_of(base), error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(homes_below(base), error)) {
     if (entry.path().filename().string().rfind(home_prefix(id), 0) != 0) continue;
     all = sys::remove_tree(entry.path()).has_value() && all;
   }
@@ -94,14 +89,16 @@ void StateDir::remove() {
 }
 
 std::string StateDir::home_of(const SandboxId& sandbox) const {
-  return homes_of(base_) + "/" + home_prefix(id_) + sandbox.str();
+  return homes_below(base_) + "/" + home_prefix(id_) + sandbox.str();
 }
+
+std::string StateDir::cgroup_prefix() const { return kCgroupPrefix + id_.str() + "-"; }
 
 std::string StateDir::cgroup_name(const SandboxId& sandbox) const {
-  return kCgroupPrefix + id_.str() + "-" + sandbox.str();
+  return cgroup_prefix() + sandbox.str();
 }
 
-std::string StateDir::family_name() const { return kCgroupPrefix + id_.str() + "-family"; }
+std::string StateDir::family_name() const { return cgroup_prefix() + "family"; }
 
 int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(base.c_str()), ::closedir);
@@ -124,6 +121,11 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
     ++swept;
   }
   return swept;
+}
+
+// Programs are run from there, and many hosts mount /run noexec.
+std::string homes_below(const std::string& base) {
+  return base == kRootBase ? "/var/lib/glovebox/homes" : base;
 }
 
 std::string default_state_base() {

@@ -28,6 +28,8 @@ class StateDir {
   // The private directory of a process-engine sandbox. Not in the launcher's own directory, over
   // which it mounts; and for root not in /run, which may be noexec.
   std::string home_of(const SandboxId& sandbox) const;
+  // With this begin the names of all its cgroups.
+  std::string cgroup_prefix() const;
   // The name of a sandbox's cgroup.
   std::string cgroup_name(const SandboxId& sandbox) const;
   // The name of the v2 cgroup that contains its nurseries and the cgroups of its sandboxes.
@@ -48,6 +50,9 @@ class StateDir {
 // Removes what dead launchers left below `base` and in the cgroup hierarchies: only what belongs to
 // an id whose lock is free. Returns how many launchers it cleaned up after.
 int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots);
+
+// Where the private directories of process-engine sandboxes are.
+std::string homes_below(const std::string& base);
 
 // /run/glovebox for root, the user's runtime directory otherwise.
 std::string default_state_base();

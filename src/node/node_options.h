@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "node/host/host_pressure.h"
+
 namespace glovebox::node {
 
 using Clock = std::chrono::steady_clock;
@@ -16,6 +18,8 @@ struct NodeOptions {
   // for each idle one.
   std::uint64_t max_memory_bytes = 64ull << 30;
   std::uint64_t waiting_memory_bytes = 16ull << 20;
+  // The part of both that one owner may have, so that there is always room for another.
+  std::uint32_t owner_share_percent = 100;
   std::uint32_t max_pools = 64;
   std::uint32_t max_waiting = 64;  // idle sandboxes in one pool, whatever its template says
   // Sandboxes being created at once. The launcher has one thread: more would only wait there, in
@@ -33,6 +37,9 @@ struct NodeOptions {
   // The launcher ends a sandbox at its deadline; this much later we stop waiting for that.
   std::chrono::milliseconds backstop{5'000};
   std::chrono::milliseconds create_wait{20'000};
+
+  // What the kernel says of the host's memory; empty: it is not asked. Tests replace it.
+  std::function<HostSample()> host_sample{};
 
   // Sessions are mostly idle: so many of them share the same memory and disk in the budget.
   std::uint32_t session_overcommit = 1;

@@ -7,16 +7,19 @@
 #include <vector>
 
 #include "probe/finding.h"
+#include "probe/shares.h"
 
 namespace glovebox::probe {
 
 struct Ceiling {
-  std::string sysctl{};  // "fs.inotify.max_user_instances"
+  std::string sysctl{};  // "user.max_user_namespaces"
   std::optional<std::int64_t> value{};
 };
 
 struct LimitFacts {
   std::vector<Ceiling> ceilings{};
+  HostTables tables{};
+  std::uint32_t sandbox_pids = 0;  // processes of all sandboxes together; 0: unknown
   std::uint64_t open_files_soft = 0;
   std::uint64_t open_files_hard = 0;
 };

@@ -2,48 +2,18 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "base/log.h"
+#include "sys/cgroup_directory.h"
 #include "sys/file.h"
 
 namespace glovebox::sys {
 namespace {
-
-std::uint64_t to_number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-std::optional<std::uint64_t> read_number(const UniqueFd& dir, const char* file) {
-  const auto text = read_small_file(dir.get(), file);
-  if (!text) return std::nullopt;
-  return to_number(*text);
-}
-
-// "key value" lines, as in memory.events, cpu.stat and v1's memory.oom_control.
-std::uint64_t read_key(const UniqueFd& dir, const char* file, std::string_view key) {
-  const auto text = read_small_file(dir.get(), file);
-  if (!text) return 0;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (line.size() > key.size() && line.substr(0, key.size()) == key && line[key.size()] == ' ') {
-      return to_number(line.substr(key.size() + 1));
-    }
-  }
-  return 0;
-}
 
 // cpu.max and cfs_quota are refused below a millisecond of quota.
 std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
@@ -53,43 +23,6 @@ std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
 
 constexpr std::uint32_t kCpuPeriodUs = 100'000;
 
-// In place of an event: the kernel does not report when the last dead task has left a v1 cgroup.
-// Bounded by the caller, and in practice the first try succeeds.
-void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
-
-// About 150 ms in total; a caller may try again.
-constexpr int kMaxTries = 30;
-
-Result<> remove_directory(int parent_fd, const std::string& name, int max_tries = kMaxTries) {
-  for (int tries = 0;; ++tries) {
-    if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-    if (errno != EBUSY || tries >= max_tries) {
-      return fail(Error::from_errno("remove cgroup " + name));
-    }
-    pause_briefly(tries < 10 ? 1 : 5);
-  }
-}
-
-void kill_members(int dir_fd) {
-  if (write_control(dir_fd, "cgroup.kill", "1")) return;
-  const auto procs = read_small_file(dir_fd, "cgroup.procs");
-  if (!procs) return;
-  std::string_view rest = *procs;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const auto pid = static_cast<pid_t>(to_number(line));
-    if (pid <= 1) continue;
-    // By a handle, and only if it is a member still: its number may be another's by now.
-    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    const auto again = read_small_file(dir_fd, "cgroup.procs");
-    if (!process || !again) continue;
-    const std::string text = "\n" + *again;
-    if (text.find("\n" + std::string(line) + "\n") == std::string::npos) continue;
-    (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-  }
-}
-
 // For the cgroups below. What the host does not offer stays off; see features().
 void enable_controllers(const std::string& path) {
   for (const char* controller : {"+memory", "+pids", "+cpu"}) {
@@ -97,19 +30,13 @@ void enable_controllers(const std::string& path) {
   }
 }
 
-// A family's sandboxes and its nursery.
-void remove_children(int dir_fd) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)),
-                                                ::closedir);
-  if (!dir) return;
-  while (const dirent* entry = ::readdir(dir.get())) {
-    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
-      (void)remove_directory(dir_fd, entry->d_name);
-    }
-  }
-}
-
 }  // namespace
+
+MemorySplit split_memory(std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 2ull << 20;
+  const std::uint64_t sockets = std::max(bytes / 16, std::min(kLeast, bytes / 8));
+  return {.memory_bytes = bytes - sockets, .socket_bytes = sockets};
+}
 
 Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::string& name,
                                           uid_t root) {
@@ -137,8 +64,8 @@ Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::s
 CgroupFamily::~CgroupFamily() {
   if (path_.empty()) return;
   nursery_.reset();
-  (void)remove_directory(AT_FDCWD, path_ + "/nursery");
-  if (const auto removed = remove_directory(AT_FDCWD, path_); !removed) {
+  (void)remove_cgroup_directory(AT_FDCWD, path_ + "/nursery");
+  if (const auto removed = remove_cgroup_directory(AT_FDCWD, path_); !removed) {
     log::warn("a cgroup could not be removed",
               {{"name", path_}, {"error", removed.error().message()}});
   }
@@ -155,7 +82,9 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
       if (roots.v2_controls && roots.v2_directly) enable_controllers(root);
       return roots.v2_directly && group.add_part(root, std::move(part)).has_value();
     }
-    if (!group.add_part(family->path(), std::move(part))) return false;
+    const std::string below =
+        roots.v2_group.empty() ? family->path() : family->path() + "/" + roots.v2_group;
+    if (!group.add_part(below, std::move(part))) return false;
     // Forking into it needs the right to write this.
     const int dir = group.parts_.back().dir.get();
     return ::fchownat(dir, "cgroup.procs", family->root(), family->root(), 0) == 0;
@@ -199,6 +128,10 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
 
 void Cgroup::set_limits(const CgroupLimits& limits) {
   const std::string bytes = std::to_string(limits.memory_bytes);
+  const std::uint64_t sockets = limits.socket_bytes != 0
+                                    ? limits.socket_bytes
+                                    : split_memory(limits.memory_bytes).socket_bytes;
+  const std::string v1_bytes = std::to_string(limits.memory_bytes - sockets);
   const std::string quota = quota_us(limits.cpu_thousandths, kCpuPeriodUs);
   const std::string period = std::to_string(kCpuPeriodUs);
   for (const Part& part : parts_) {
@@ -209,17 +142,23 @@ void Cgroup::set_limits(const CgroupLimits& limits) {
     if (part.pids) features_.pids = set("pids.max", std::to_string(limits.pids));
     if (part.memory && part.v2) features_.memory = set("memory.max", bytes);
     if (part.memory && !part.v2) {
-      features_.memory = set("memory.limit_in_bytes", bytes);
+      features_.memory = set("memory.limit_in_bytes", v1_bytes);
       // Absent without swap accounting; with it, memory and swap together get the same bound, and
       // have to be raised before memory alone can be.
-      (void)set("memory.memsw.limit_in_bytes", bytes);
-      if (!features_.memory) features_.memory = set("memory.limit_in_bytes", bytes);
-      // On v1 the buffers of sockets are counted apart, and not at all unless they have a limit.
-      (void)set("memory.kmem.tcp.limit_in_bytes", bytes);
+      (void)set("memory.memsw.limit_in_bytes", v1_bytes);
+      if (!features_.memory) features_.memory = set("memory.limit_in_bytes", v1_bytes);
+      // Counted only once it has a limit.
+      (void)set("memory.kmem.tcp.limit_in_bytes", std::to_string(sockets));
     }
     if (part.cpu && part.v2) features_.cpu = set("cpu.max", quota + " " + period);
     if (part.cpu && !part.v2) {
       features_.cpu = set("cpu.cfs_period_us", period) && set("cpu.cfs_quota_us", quota);
+    }
+    if (part.cpu && limits.cpu_weight != kFullCpuWeight) {
+      // v2's default is 100, and its least 1.
+      const std::uint32_t v2_weight = std::max(1u, limits.cpu_weight * 100 / kFullCpuWeight);
+      (void)(part.v2 ? set("cpu.weight", std::to_string(v2_weight))
+                     : set("cpu.shares", std::to_string(limits.cpu_weight)));
     }
   }
 }
@@ -295,11 +234,11 @@ Result<> Cgroup::join(pid_t pid) const {
 
 std::uint64_t Cgroup::cpu_us() const {
   if (const Part* part = part_with(&Part::cpuacct); part != nullptr && !part->v2) {
-    return read_number(part->dir, "cpuacct.usage").value_or(0) / 1000;
+    return read_cgroup_number(part->dir.get(), "cpuacct.usage").value_or(0) / 1000;
   }
   // cpu.stat's usage is there in every v2 cgroup, with or without the controller.
   const Part* part = part_with(&Part::v2);
-  return part != nullptr ? read_key(part->dir, "cpu.stat", "usage_usec") : 0;
+  return part != nullptr ? read_cgroup_key(part->dir.get(), "cpu.stat", "usage_usec") : 0;
 }
 
 CgroupUsage Cgroup::usage() const {
@@ -307,12 +246,17 @@ CgroupUsage Cgroup::usage() const {
   usage.cpu_us = cpu_us();
   if (const Part* part = part_with(&Part::memory); part != nullptr) {
     usage.peak_memory_bytes =
-        read_number(part->dir, part->v2 ? "memory.peak" : "memory.max_usage_in_bytes");
-    usage.oom_kills = static_cast<std::uint32_t>(
-        read_key(part->dir, part->v2 ? "memory.events" : "memory.oom_control", "oom_kill"));
+        read_cgroup_number(part->dir.get(), part->v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+    // The two may have peaked at different times: at most so much was used.
+    if (usage.peak_memory_bytes && !part->v2) {
+      *usage.peak_memory_bytes +=
+          read_cgroup_number(part->dir.get(), "memory.kmem.tcp.max_usage_in_bytes").value_or(0);
+    }
+    usage.oom_kills = static_cast<std::uint32_t>(read_cgroup_key(
+        part->dir.get(), part->v2 ? "memory.events" : "memory.oom_control", "oom_kill"));
   }
   if (const Part* part = part_with(&Part::pids); part != nullptr) {
-    if (const auto peak = read_number(part->dir, "pids.peak")) {
+    if (const auto peak = read_cgroup_number(part->dir.get(), "pids.peak")) {
       usage.processes_peak = static_cast<std::uint32_t>(*peak);
     }
   }
@@ -323,10 +267,15 @@ CgroupNow Cgroup::now() const {
   CgroupNow now;
   if (const Part* part = part_with(&Part::memory); part != nullptr) {
     now.memory_bytes =
-        read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+        read_cgroup_number(part->dir.get(), part->v2 ? "memory.current" : "memory.usage_in_bytes");
+    now.socket_bytes =
+        part->v2
+            ? read_cgroup_key(part->dir.get(), "memory.stat", "sock")
+            : read_cgroup_number(part->dir.get(), "memory.kmem.tcp.usage_in_bytes").value_or(0);
+    if (now.memory_bytes && !part->v2) *now.memory_bytes += now.socket_bytes;
   }
   if (const Part* part = part_with(&Part::pids); part != nullptr) {
-    if (const auto tasks = read_number(part->dir, "pids.current")) {
+    if (const auto tasks = read_cgroup_number(part->dir.get(), "pids.current")) {
       now.processes = static_cast<std::uint32_t>(*tasks);
     }
   }
@@ -336,11 +285,18 @@ CgroupNow Cgroup::now() const {
 std::optional<std::uint64_t> Cgroup::firm_memory_bytes() const {
   const Part* part = part_with(&Part::memory);
   if (part == nullptr) return std::nullopt;
-  const auto all = read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+  const auto all =
+      read_cgroup_number(part->dir.get(), part->v2 ? "memory.current" : "memory.usage_in_bytes");
   if (!all) return std::nullopt;
-  const std::uint64_t files = read_key(part->dir, "memory.stat", "inactive_file") +
-                              read_key(part->dir, "memory.stat", "active_file");
+  const std::uint64_t files = page_cache_bytes();
   return *all > files ? *all - files : 0;
+}
+
+std::uint64_t Cgroup::page_cache_bytes() const {
+  const Part* part = part_with(&Part::memory);
+  if (part == nullptr) return 0;
+  return read_cgroup_key(part->dir.get(), "memory.stat", "inactive_file") +
+         read_cgroup_key(part->dir.get(), "memory.stat", "active_file");
 }
 
 std::optional<std::size_t> Cgroup::members() const {
@@ -365,7 +321,7 @@ Result<> Cgroup::freeze(bool frozen) const {
 bool Cgroup::is_frozen() const {
   const Part* part = part_with(&Part::freezer);
   if (part == nullptr) return false;
-  if (part->v2) return read_key(part->dir, "cgroup.events", "frozen") == 1;
+  if (part->v2) return read_cgroup_key(part->dir.get(), "cgroup.events", "frozen") == 1;
   const auto state = read_small_file(part->dir.get(), "freezer.state");
   return state && state->rfind("FROZEN", 0) == 0;
 }
@@ -403,15 +359,16 @@ Result<> Cgroup::remove_parts(bool memory_too) {
 Result<> Cgroup::remove_part(Part& part, bool waits) {
   TRY(const UniqueFd parent, open_dir(AT_FDCWD, part.parent));
   // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
-  if (part.memory && !part.v2 && read_number(part.dir, "memory.usage_in_bytes").value_or(1) != 0) {
+  if (part.memory && !part.v2 &&
+      read_cgroup_number(part.dir.get(), "memory.usage_in_bytes").value_or(1) != 0) {
     (void)write_control(part.dir.get(), "memory.force_empty", "0");
   }
-  auto removed = remove_directory(parent.get(), name_, waits ? 2 : 0);
+  auto removed = remove_cgroup_directory(parent.get(), name_, waits ? 2 : 0);
   if (removed || !waits) return removed;
   // A process in it did not die with the sandbox.
   if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
-  kill_members(part.dir.get());
-  return remove_directory(parent.get(), name_);
+  kill_cgroup_members(part.dir.get());
+  return remove_cgroup_directory(parent.get(), name_);
 }
 
 Result<> Cgroup::remove_now() {
@@ -423,7 +380,7 @@ Result<> Cgroup::remove_now() {
     const auto procs = read_small_file(part.dir.get(), "cgroup.procs");
     if (procs && !procs->empty()) {
       if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
-      kill_members(part.dir.get());
+      kill_cgroup_members(part.dir.get());
       outcome = fail(Errc::kConflict, "cgroup " + name_ + " is not empty");
     } else if (auto removed = remove_part(part, false); !removed) {
       outcome = std::move(removed);
@@ -456,11 +413,11 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
       const UniqueFd group(::openat(::dirfd(dir.get()), entry->d_name,
                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!group) continue;
-      kill_members(group.get());
+      kill_cgroups_below(group.get());
       if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
-      if (parent == roots.v2) remove_children(group.get());
+      remove_cgroups_below(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
-      if (remove_directory(::dirfd(dir.get()), name)) {
+      if (remove_cgroup_directory(::dirfd(dir.get()), name)) {
         ++removed;
       } else {
         busy.emplace_back(parent, name);
@@ -469,7 +426,9 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   }
   for (const auto& [parent, name] : busy) {
     const auto dir = open_dir(AT_FDCWD, parent);
-    if (dir && remove_directory(dir->get(), name)) ++removed;
+    if (!dir) continue;
+    if (const auto group = open_dir(dir->get(), name)) remove_cgroups_below(group->get());
+    if (remove_cgroup_directory(dir->get(), name)) ++removed;
   }
   return removed;
 }

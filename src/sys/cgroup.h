@@ -28,12 +28,19 @@ struct CgroupRoots {
   // Whether a v2 cgroup may be made below the root itself, for a process that is moved there with
   // join(); also beside v1, for killing what no pid namespace holds together.
   bool v2_directly = true;
+  // Below the family's own directory (CgroupFamily); empty: in that directory itself.
+  std::string v2_group{};
 };
+
+// The kernel's default: its part beside others that want the same CPUs.
+inline constexpr std::uint32_t kFullCpuWeight = 1024;
 
 struct CgroupLimits {
   std::uint64_t memory_bytes = 0;
+  std::uint64_t socket_bytes = 0;  // of these, on v1: see split_memory(); 0: as that says
   std::uint32_t pids = 0;
   std::uint32_t cpu_thousandths = 0;
+  std::uint32_t cpu_weight = kFullCpuWeight;
   bool operator==(const CgroupLimits&) const = default;
 };
 
@@ -45,9 +52,19 @@ struct CgroupFeatures {
   bool cpu = false;
 };
 
+// v1 counts the buffers of sockets apart from all other memory. So that both together stay within
+// one bound, a sixteenth of it is for sockets (of a small one up to an eighth) and the rest for
+// everything else.
+struct MemorySplit {
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t socket_bytes = 0;
+};
+MemorySplit split_memory(std::uint64_t bytes);
+
 // Current usage; nothing where no controller counts it.
 struct CgroupNow {
-  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> memory_bytes;  // with the buffers of sockets
+  std::uint64_t socket_bytes = 0;             // of these
   std::optional<std::uint32_t> processes;
 };
 
@@ -115,6 +132,7 @@ class Cgroup {
   CgroupNow now() const;
   // Its memory without page cache, which the kernel can reclaim.
   std::optional<std::uint64_t> firm_memory_bytes() const;
+  std::uint64_t page_cache_bytes() const;
   // Live processes inside, without zombies. Nothing without a directory to count in.
   std::optional<std::size_t> members() const;
   // Freezes or thaws all processes inside. Asynchronous: see is_frozen().
@@ -133,8 +151,8 @@ class Cgroup {
   Result<> remove_now();
   bool is_removed() const { return parts_.empty(); }
 
-  // Removes every cgroup whose name starts with `prefix`, killing the processes inside; returns how
-  // many.
+  // Removes every cgroup whose name starts with `prefix` and all below it, killing the processes
+  // inside; returns how many, without those below.
   static int sweep(const CgroupRoots& roots, std::string_view prefix);
 
  private:

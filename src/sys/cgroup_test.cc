@@ -38,6 +38,45 @@ TEST_F(CgroupTree, SweepTakesOnlyItsPrefix) {
   EXPECT_TRUE(fs::exists(root_ / "glovebox-lntwo-b"));
 }
 
+TEST_F(CgroupTree, SweepTakesWhatIsBelowToo) {
+  fs::create_directories(root_ / "glovebox-lnone-all" / "glovebox-lnone-t1" / "glovebox-lnone-a");
+  fs::create_directories(root_ / "glovebox-lntwo-all" / "glovebox-lntwo-t1");
+  EXPECT_EQ(Cgroup::sweep(CgroupRoots{.v1_memory = root_}, "glovebox-lnone-"), 1);
+  EXPECT_FALSE(fs::exists(root_ / "glovebox-lnone-all"));
+  EXPECT_TRUE(fs::exists(root_ / "glovebox-lntwo-all" / "glovebox-lntwo-t1"));
+}
+
+TEST_F(CgroupTree, MemoryAndSocketsTogetherStayWithinTheLimit) {
+  for (const std::uint64_t limit :
+       {1ull << 20, 9ull << 20, 144ull << 20, 768ull << 20, 64ull << 30}) {
+    const MemorySplit split = split_memory(limit);
+    EXPECT_EQ(split.memory_bytes + split.socket_bytes, limit);
+    EXPECT_GE(split.memory_bytes, limit / 8 * 7);
+    EXPECT_GT(split.socket_bytes, 0u);
+  }
+}
+
+TEST_F(CgroupTree, OnV1TheSocketsShareIsTakenOutOfTheMemory) {
+  auto group = Cgroup::create(CgroupRoots{.v1_memory = root_}, nullptr, "split", {});
+  ASSERT_TRUE(group);
+  const fs::path dir = root_ / "split";
+  for (const char* name : {"memory.limit_in_bytes", "memory.kmem.tcp.limit_in_bytes"}) {
+    std::ofstream(dir / name) << "";
+  }
+  group->set_limits({.memory_bytes = 144u << 20});
+  const auto number = [&dir](const char* name) {
+    std::uint64_t value = 0;
+    std::ifstream(dir / name) >> value;
+    return value;
+  };
+  EXPECT_EQ(number("memory.limit_in_bytes") + number("memory.kmem.tcp.limit_in_bytes"), 144u << 20);
+  std::ofstream(dir / "memory.usage_in_bytes") << "1000";
+  std::ofstream(dir / "memory.kmem.tcp.usage_in_bytes") << "24";
+  EXPECT_EQ(group->now().memory_bytes, 1024u);
+  EXPECT_EQ(group->now().socket_bytes, 24u);
+  for (const auto& entry : fs::directory_iterator(dir)) fs::remove(entry.path());
+}
+
 TEST_F(CgroupTree, IsRemovedWithItsOwner) {
   {
     const auto group = Cgroup::create(CgroupRoots{.v1_pids = root_}, nullptr, "gone", {});

@@ -27,10 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(variable.find('\0') == std::string::npos, "no NUL in a variable");
     fuzz::promise(names.insert(variable.substr(0, variable.find('='))).second, "no name twice");
   }
-  const ProfileRequest& wishes = request->profile;
-  fuzz::promise(!wishes.memory_bytes || *wishes.memory_bytes >= 8u << 20, "limits are in bounds");
-  fuzz::promise(!wishes.cpu_thousandths || *wishes.cpu_thousandths >= 10, "limits are in bounds");
-  const Dependencies& packages = wishes.dependencies;
+  const ProfileRequest& profile = request->profile;
+  fuzz::promise(!profile.memory_bytes || *profile.memory_bytes >= 8u << 20, "limits are in bounds");
+  fuzz::promise(!profile.cpu_thousandths || *profile.cpu_thousandths >= 10, "limits are in bounds");
+  const Dependencies& packages = profile.dependencies;
   for (const std::string& word : packages.packages) {
     fuzz::promise(!word.empty() && word[0] != '-' && word.find('\n') == std::string::npos,
                   "a package is no option");
@@ -40,10 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       packages.lock.empty() || (packages.packages.empty() && packages.requirements.empty()),
       "a lock stands alone");
   // The order of mounts is no part of a profile.
-  ProfileRequest other = wishes;
+  ProfileRequest other = profile;
   std::reverse(other.mounts.begin(), other.mounts.end());
   fuzz::promise(
-      canonical_text(fill_in(wishes, Limits{})) == canonical_text(fill_in(other, Limits{})),
+      canonical_text(fill_in(profile, Limits{})) == canonical_text(fill_in(other, Limits{})),
       "one profile, one text");
   const auto again = wire::parse_run_request(body);
   fuzz::promise(again.has_value() && *again == *request, "parsing has no memory");

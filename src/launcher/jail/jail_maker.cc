@@ -44,6 +44,7 @@ ZygoteBounds with_host_memory(ZygoteBounds bounds) {
 
 JailMaker::JailMaker(Parts parts)
     : parts_(std::move(parts)),
+      tenants_removal_{parts_.parents},
       nurseries_({.start_nursery = [this] { return start_nursery(); },
                   .may_have_zygote =
                       [this](const Template& description) { return may_have_zygote(description); },
@@ -65,15 +66,19 @@ Result<Nursery> JailMaker::start_nursery() {
   TRY_OK(parts_.prepare_users());
   TRY_OK(enter_mount_namespace());
   NurseryUsers users;
-  const std::optional<SliceBlock>& slices = *parts_.slices;
-  if (slices) users = {slices->host_uid(), slices->uid_count()};
+  const std::optional<UidSlices>& slices = *parts_.slices;
+  if (slices) users = {slices->nursery_uid(), slices->nursery_map()};
   // Even without controllers the v2 hierarchy can freeze processes.
   const sys::CgroupRoots& roots = *parts_.roots;
   const bool v2_freezes = !roots.v2.empty() && !parts_.rootless && roots.v1_freezer.empty();
   if (!family_ && (roots.v2_controls || v2_freezes)) {
     auto family =
         sys::CgroupFamily::create(*parts_.roots, parts_.state->family_name(), users.host_uid);
-    if (family) family_.emplace(std::move(*family));
+    if (family) {
+      // Before there is anything in it: without these bounds nothing is made.
+      TRY_OK(parts_.parents->add_family(family->path()));
+      family_.emplace(std::move(*family));
+    }
   }
   return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1,
                         zygote_cleanup_);
@@ -97,13 +102,13 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
                                        ZygoteUids::Lease uid) {
   TRY_OK(prepare_files());
   TRY(std::vector<LayerRef> layers, parts_.layer_store->use_trees(description.layers));
-  const std::optional<SliceBlock>& slices = *parts_.slices;
+  const std::optional<UidSlices>& slices = *parts_.slices;
   // Without slices there is nothing to idmap.
   UniqueFd userns;
   if (slices) {
     TRY(userns, nursery.open_user_namespace());
   }
-  sys::CgroupRoots roots = *parts_.roots;
+  TRY(sys::CgroupRoots roots, parts_.parents->roots_for(0));
   roots.v2_directly = false;
   roots.v1_freezer.clear();
   TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, family_ ? &*family_ : nullptr,
@@ -118,7 +123,7 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   }
   Zygote::StartOptions options{.nursery = nursery,
                                .files = *files_,
-                               .owner = {.host_uid = slices ? slices->host_uid() : 0,
+                               .owner = {.host_uid = slices ? slices->nursery_uid() : 0,
                                          .userns = userns.get(),
                                          .own_slice = slices.has_value()},
                                .uid = slices ? *uid : 0,
@@ -142,8 +147,9 @@ Result<> JailMaker::prepare_files() {
 
 JailResources JailMaker::resources() {
   return {.policy = parts_.policy,
-          .roots = parts_.roots,
+          .parents = parts_.parents,
           .state = parts_.state,
+          .shares = parts_.shares,
           .rootless = parts_.rootless,
           .slices = parts_.slices,
           .files = &files_,
@@ -285,6 +291,7 @@ void JailMaker::shut_down() {
   drop_spare();
   nurseries_.stop();
   zygote_cleanup_.clean_up_all();
+  parts_.parents->remove();
   family_.reset();
   files_.reset();
 }

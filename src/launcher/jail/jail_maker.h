@@ -19,6 +19,7 @@
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
+#include "sys/cgroup_parents.h"
 
 namespace glovebox::launcher {
 
@@ -28,12 +29,14 @@ class JailMaker {
     std::string layers_dir;
     bool rootless = false;
     ZygoteBounds zygotes;
+    SandboxShares shares;
     // The launcher's, which outlive this object.
     const Policy* policy = nullptr;
     const sys::CgroupRoots* roots = nullptr;
+    sys::CgroupParents* parents = nullptr;
     const StateDir* state = nullptr;
     const UniqueFd* agent = nullptr;
-    std::optional<SliceBlock>* slices = nullptr;
+    std::optional<UidSlices>* slices = nullptr;
     std::function<Result<>()> prepare_users;  // fills `agent` and `slices`
     LayerStore* layer_store = nullptr;
   };
@@ -86,8 +89,13 @@ class JailMaker {
   Parts parts_;
   bool in_own_namespace_ = false;
   std::optional<RootBuilder> files_;
-  // Can be removed only after the nurseries in it.
+  // Can be removed only after the nurseries and the tenants' cgroups in it.
   std::optional<sys::CgroupFamily> family_;
+  struct TenantsRemoval {
+    sys::CgroupParents* parents;
+    ~TenantsRemoval() { parents->remove(); }
+  };
+  TenantsRemoval tenants_removal_;  // after the zygotes, before the family
   PendingZygoteCleanup zygote_cleanup_;
   TemplateNurseries nurseries_;
   std::list<JailSetup> setups_;

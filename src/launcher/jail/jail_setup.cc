@@ -31,8 +31,8 @@ Result<Received> receive_plan_message(int socket, std::size_t max_fds, wire::Pla
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
     // Not every kernel can; the network was asked for, so this is no internal error.
     const bool no_network = failed->step.starts_with("prepare the network");
-    return fail(
-        Error(no_network ? Errc::kUnsupported : Errc::kInternal, failed->step, failed->sys_errno));
+    if (no_network) return fail(Error(Errc::kUnsupported, failed->step, failed->sys_errno));
+    return fail(setup_failure(failed->step, failed->sys_errno));
   }
   return received;
 }
@@ -66,7 +66,9 @@ Result<> JailSetup::begin() {
   TRY(Nursery * nursery,
       resources_.nurseries->nursery_for(request.template_name, in_template_nursery()));
   broker_ = nursery->pid();
-  sys::CgroupRoots roots = *resources_.roots;
+  // Made ahead: it may become any tenant's, and a process cannot be moved in a millisecond.
+  const std::uint64_t tenant = request.waits ? 0 : request.tenant;
+  TRY(sys::CgroupRoots roots, resources_.parents->roots_for(tenant));
   roots.v2_directly = false;  // a jail dies with its PID 1
   if (!is_session()) roots.v1_freezer.clear();
   const auto& family = *resources_.family;
@@ -74,7 +76,7 @@ Result<> JailSetup::begin() {
       sys::Cgroup::create(roots, family ? &*family : nullptr, resources_.state->cgroup_name(id_),
                           cgroup_limits(request.limits)));
   TRY_OK(check_enforceable(request.limits, cgroup_.features()));
-  std::optional<SliceBlock>& slices = *resources_.slices;
+  std::optional<UidSlices>& slices = *resources_.slices;
   if (slices) {
     TRY(slice_, slices->take());
   }
@@ -97,7 +99,7 @@ Result<> JailSetup::send_basics() const {
   std::vector<int> passed = {dev.get()};
   for (const UniqueFd& file : to_join) passed.push_back(file.get());
   const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size()),
-                                   request_.create.network};
+                                   request_.create.network, resources_.shares};
   return send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed);
 }
 
@@ -157,7 +159,7 @@ Result<> JailSetup::on_hello() {
       hello.sender_pid <= 0) {
     return fail(Errc::kProtocol, "the sandbox's first process did not send its hello");
   }
-  const std::uint32_t host_uid = slice_ ? (*resources_.slices)->host_uid() + *slice_ : 0;
+  const std::uint32_t host_uid = slice_ ? (*resources_.slices)->host_uid(*slice_) : 0;
   const Owner owner{.host_uid = host_uid,
                     .userns = hello.fds[0].get(),
                     .own_slice = slice_.has_value(),
@@ -169,7 +171,8 @@ Result<> JailSetup::on_hello() {
   TRY(const std::vector<UniqueFd> mounts,
       build_mounts(mounting, request.mounts, fds.empty() ? fds : fds.subspan(is_session() ? 2 : 1),
                    request_.caller, host_uid));
-  std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get()};
+  std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get(),
+                             files.boot_id.get()};
   if (is_session()) passed.push_back(files.upper.get());
   for (const UniqueFd& mount : mounts) passed.push_back(mount.get());
   UniqueFd layer;

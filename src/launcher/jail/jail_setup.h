@@ -24,6 +24,7 @@
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
+#include "sys/cgroup_parents.h"
 #include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
@@ -31,10 +32,11 @@ namespace glovebox::launcher {
 // What every setup uses; owned by the launcher and outlives all setups.
 struct JailResources {
   const Policy* policy = nullptr;
-  const sys::CgroupRoots* roots = nullptr;
+  sys::CgroupParents* parents = nullptr;
   const StateDir* state = nullptr;
+  SandboxShares shares;
   bool rootless = false;
-  std::optional<SliceBlock>* slices = nullptr;
+  std::optional<UidSlices>* slices = nullptr;
   std::optional<RootBuilder>* files = nullptr;
   std::optional<sys::CgroupFamily>* family = nullptr;
   TemplateNurseries* nurseries = nullptr;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@ namespace {
 constexpr std::uint64_t kLayerFlags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kRootFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
+
+constexpr std::uint64_t kBootIdFlags =
+    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+constexpr const char* kBootIdFile = "boot_id";
 
 struct DevLink {
   const char* name;
@@ -57,6 +62,40 @@ Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t ui
   }
   if (chown && ::fchownat(at, path.c_str(), uid, uid, AT_SYMLINK_NOFOLLOW) != 0) {
     return fail(Error::from_errno("chown " + path));
+  }
+  return {};
+}
+
+std::vector<sys::MountOption> overlay_options(const Owner& owner) {
+  std::vector<sys::MountOption> options;
+  if (!owner.own_slice) options.emplace_back("userxattr", "");
+  // The same inode numbers in a directory's list and in stat(). Only for sessions: the kernel logs
+  // a line for each such mount, and a host makes hundreds of runs a second.
+  if (owner.kind == RootKind::kSession) options.emplace_back("xino", "on");
+  return options;
+}
+
+// A random UUID, as the kernel writes it.
+Result<> make_boot_id(int at, std::uint32_t uid, bool chown) {
+  unsigned char bytes[16];
+  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) {
+    return fail(Error::from_errno("getrandom"));
+  }
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < sizeof bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 0xf];
+  }
+  text += '\n';
+  const UniqueFd file(
+      ::openat(at, kBootIdFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      (chown && ::fchown(file.get(), uid, uid) != 0)) {
+    return fail(Error::from_errno("make a boot id"));
   }
   return {};
 }
@@ -146,6 +185,7 @@ Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
   const std::uint32_t root = owner.host_uid;
   const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
   const bool chown = owner.own_slice;
+  TRY_OK(make_boot_id(tmpfs, root, chown));
   TRY_OK(make_dir(tmpfs, "upper", 0755, root, chown));
   TRY_OK(make_dir(tmpfs, "work", 0755, root, chown));
   TRY_OK(make_dir(tmpfs, "shm", 01777, root, chown));
@@ -195,10 +235,8 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
     TRY_OK(
         make_dir(mounts.upper.get(), "upper/home/user/node_modules", 0755, user, owner.own_slice));
   }
-  if (can_use_detached_) {
-    if (build_detached(mounts, lower, usr, owner)) return mounts;
-    can_use_detached_ = false;
-  }
+  if (can_use_detached_ && build_detached(mounts, lower, usr, owner)) return mounts;
+  can_use_detached_ = false;
   TRY_OK(build_attached(mounts, lower, usr, owner));
   return mounts;
 }
@@ -215,7 +253,7 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   if (!upper || !work) return fail(Error::from_errno("open the upper directory"));
   sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
   for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
-  if (!owner.own_slice) root.options.emplace_back("userxattr", "");
+  root.options = overlay_options(owner);
   const bool session = owner.kind == RootKind::kSession;
   TRY(mounts.root, sys::new_overlay(root, session ? kSessionFlags : kRootFlags));
   sys::OverlayByFd over_usr{.lower = {}};
@@ -233,7 +271,8 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   }
   TRY(mounts.usr, sys::new_overlay(over_usr, session ? kSessionFlags : kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(mounts.upper.get(), "shm", sys::Submounts::kLeaveOut));
-  return {};
+  TRY(mounts.boot_id, sys::clone_mount(mounts.upper.get(), kBootIdFile, sys::Submounts::kLeaveOut));
+  return sys::restrict_mount(mounts.boot_id.get(), kBootIdFlags, sys::Submounts::kLeaveOut);
 }
 
 // Kernels before 6.15 accept only attached directories as overlay layers, so they are attached in
@@ -266,7 +305,8 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("chdir to " + scratch()));
   std::vector<sys::MountOption> root_options = {
       {"lowerdir", names}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
-  if (!owner.own_slice) root_options.emplace_back("userxattr", "");
+  const std::vector<sys::MountOption> more_options = overlay_options(owner);
+  root_options.insert(root_options.end(), more_options.begin(), more_options.end());
   const bool session = owner.kind == RootKind::kSession;
   TRY(mounts.root, sys::new_mount("overlay", root_options, session ? kSessionFlags : kRootFlags));
   // Not a bind mount: an overlay without an upper directory is always read-only, so that even a
@@ -276,11 +316,13 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   if (session) {
     usr_options.emplace_back("upperdir", "up/usr-upper");
     usr_options.emplace_back("workdir", "up/usr-work");
-    if (!owner.own_slice) usr_options.emplace_back("userxattr", "");
+    usr_options.insert(usr_options.end(), more_options.begin(), more_options.end());
   }
   TRY(mounts.usr, sys::new_mount("overlay", usr_options, session ? kSessionFlags : kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
-  return {};
+  TRY(mounts.boot_id,
+      sys::clone_mount(AT_FDCWD, scratch() + "/up/" + kBootIdFile, sys::Submounts::kLeaveOut));
+  return sys::restrict_mount(mounts.boot_id.get(), kBootIdFlags, sys::Submounts::kLeaveOut);
 }
 
 Result<UniqueFd> RootBuilder::build_layer(const std::string& tree, MountMode mode,

@@ -35,6 +35,7 @@ struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
   UniqueFd shm;
+  UniqueFd boot_id;          // a file with a boot id of its own
   UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
   bool idmapped = false;     // host files keep their owners inside
   TemporaryMounts attached;  // destroyed after the sandbox was served: each umount takes a while

@@ -10,6 +10,7 @@
 
 #include "base/fd_message.h"
 #include "launcher/nursery/nursery_child.h"
+#include "launcher/policy/request_checks.h"
 #include "sys/clone.h"
 #include "sys/file.h"
 
@@ -20,8 +21,15 @@ constexpr std::uint64_t kNurseryNamespaces = CLONE_NEWUSER | CLONE_NEWPID | CLON
 
 Result<> map_users(pid_t pid, const NurseryUsers& users) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
-  const std::string map = "0 " + std::to_string(users.host_uid) + " " + std::to_string(users.count);
-  if (users.count == 1) TRY_OK(sys::write_control(AT_FDCWD, proc + "setgroups", "deny"));
+  std::string map;
+  for (const UidExtent& extent : users.map) {
+    map += std::to_string(extent.inside) + " " + std::to_string(extent.outside) + " " +
+           std::to_string(extent.count) + "\n";
+  }
+  if (users.map.empty()) {
+    map = "0 " + std::to_string(users.host_uid) + " 1";
+    TRY_OK(sys::write_control(AT_FDCWD, proc + "setgroups", "deny"));
+  }
   TRY_OK(sys::write_control(AT_FDCWD, proc + "uid_map", map));
   return sys::write_control(AT_FDCWD, proc + "gid_map", map);
 }
@@ -50,7 +58,7 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users,
   plan.failure_fd = failed.write_end.get();
   // The namespace is created by the nursery's own root and not by the host's: the kernel also
   // counts what is used inside against the creator.
-  const bool slices = users.count > 1;
+  const bool slices = !users.map.empty();
   if (slices) TRY_OK(sys::become_effective(users.host_uid, users.host_uid));
   auto cloned = sys::clone_into(kNurseryNamespaces, cgroup);
   if (cloned && cloned->pid == 0) {
@@ -114,8 +122,8 @@ Result<> Nursery::receive_answer() {
   TRY(const wire::PlanMessage message, wire::decode_plan_message(arrived->bytes));
   const Request request = ++answered_;
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    answers_.emplace(request, fail(Error(Errc::kInternal, "make namespaces: " + failed->step,
-                                         failed->sys_errno)));
+    answers_.emplace(request,
+                     fail(setup_failure("make namespaces: " + failed->step, failed->sys_errno)));
   } else if (arrived->fds.size() == 1) {
     answers_.emplace(request, std::move(arrived->fds[0]));
   } else {

@@ -13,17 +13,19 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/nursery/pending_zygote_cleanup.h"
+#include "launcher/sandbox/slices.h"
 #include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 
 struct NurseryUsers {
   std::uint32_t host_uid = 0;  // of the nursery's root, in our user namespace
-  std::uint32_t count = 1;     // one: rootless, without slices
+  std::vector<UidExtent> map;  // empty: rootless, only that one user
 };
 
 class Nursery {

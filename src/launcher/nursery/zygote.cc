@@ -65,7 +65,8 @@ Result<Zygote> Zygote::start(const Template& description, StartOptions options) 
       options.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));
   make.cgroups = static_cast<std::uint8_t>(cgroups.size());
   TRY(SocketPair pair, seqpacket_pair());
-  std::vector<int> fds = {pair.theirs.get(), mounts.root.get(), mounts.usr.get(), dev.get()};
+  std::vector<int> fds = {pair.theirs.get(), mounts.root.get(), mounts.usr.get(), dev.get(),
+                          mounts.boot_id.get()};
   for (const UniqueFd& file : cgroups) fds.push_back(file.get());
   TRY(const Nursery::Request request, options.nursery.request_zygote(make, fds));
   auto process = options.nursery.await_answer(request, kStartTimeoutMs);

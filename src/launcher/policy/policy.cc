@@ -65,6 +65,26 @@ Result<> read_limit(Policy& policy, std::string_view key, const toml::node& node
   return {};
 }
 
+Result<> read_host(Policy& policy, std::string_view key, const toml::node& node,
+                   const std::string& where) {
+  if (key == "memory") {
+    TRY(const std::string text, to_text(node, where));
+    TRY(policy.host_memory_bytes, parse_size(text));
+  } else if (key == "pids") {
+    TRY(policy.host_pids, to_u32(node, where));
+  } else if (key == "project_percent") {
+    TRY(policy.project_percent, to_u32(node, where));
+    if (policy.project_percent < 1 || policy.project_percent > 100) {
+      return fail(Errc::kInvalidArgument, where + " must be from 1 to 100");
+    }
+  } else if (key == "raise_limits") {
+    TRY(policy.raise_host_limits, to_bool(node, where));
+  } else {
+    return fail(Errc::kInvalidArgument, "unknown key " + where);
+  }
+  return {};
+}
+
 Result<> read_uids(Policy& policy, std::string_view key, const toml::node& node,
                    const std::string& where) {
   if (key == "first") {
@@ -166,11 +186,9 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
     const char* name;
     Result<> (*read)(Policy&, std::string_view, const toml::node&, const std::string&);
   };
-  static constexpr Section kSections[] = {{"limits", read_limit},
-                                          {"uids", read_uids},
-                                          {"mounts", read_mounts},
-                                          {"engines", read_engines},
-                                          {"templates", read_templates}};
+  static constexpr Section kSections[] = {{"limits", read_limit},    {"host", read_host},
+                                          {"uids", read_uids},       {"mounts", read_mounts},
+                                          {"engines", read_engines}, {"templates", read_templates}};
   Policy policy;
   for (const auto& [section_key, section_node] : parsed.table()) {
     const std::string section_name(section_key.str());

@@ -24,11 +24,16 @@ struct Policy {
   // Ceilings of one sandbox.
   std::uint64_t max_memory_bytes = 64ull << 30;
   std::uint64_t max_disk_bytes = 64ull << 30;
-  std::uint32_t max_pids = 16384;
+  std::uint32_t max_pids = 1024;
   std::uint32_t max_cpu_thousandths = 256'000;
   std::chrono::milliseconds max_wall{24 * 3'600'000};
   // Ceiling of one launcher.
   std::uint32_t max_sandboxes = 2560;
+  // [host]: what all sandboxes of one launcher may use together; 0: derived from what the host has.
+  std::uint64_t host_memory_bytes = 0;
+  std::uint32_t host_pids = 0;
+  // How much of that one project's sandboxes may use, at most.
+  std::uint32_t project_percent = 75;
 
   // Host uids that no user has; a sandbox gets 65,536 of them.
   std::uint32_t uid_first = 1'879'048'192;
@@ -50,6 +55,8 @@ struct Policy {
   bool mounts_by_path = false;
 
   bool allow_process_engine = true;
+  // Whether a listening launcher raises the host's limits that are too small for many sandboxes.
+  bool raise_host_limits = false;
   // Whether a server may define templates for its clients, which choose what their zygotes import.
   bool templates_of_projects = true;
 };

@@ -20,7 +20,9 @@ TEST(Policy, ReadsEverySection) {
   const Policy policy =
       parse_policy(
           "[limits]\nmemory = '1G'\ndisk = '2G'\nwall = '1h'\npids = 10\ncpu_thousandths = 500\n"
-          "sandboxes = 3\n[uids]\nfirst = 655360\nlast = 1310719\n[mounts]\nallow = true\n"
+          "sandboxes = 3\n[host]\nmemory = '6G'\npids = 5000\nproject_percent = 50\nraise_limits = "
+          "true\n[uids]\nfirst "
+          "= 655360\nlast = 1310719\n[mounts]\nallow = true\n"
           "allow_writable = false\nsources = ['/srv/data']\nuid = 1234\n[engines]\nprocess = "
           "false\n[templates]\nof_projects = false\n",
           "p")
@@ -28,11 +30,16 @@ TEST(Policy, ReadsEverySection) {
   EXPECT_EQ(policy.max_memory_bytes, 1ull << 30);
   EXPECT_EQ(policy.max_wall, std::chrono::hours(1));
   EXPECT_EQ(policy.max_sandboxes, 3u);
+  EXPECT_EQ(policy.host_memory_bytes, 6ull << 30);
+  EXPECT_EQ(policy.host_pids, 5000u);
+  EXPECT_EQ(policy.project_percent, 50u);
   EXPECT_EQ(policy.mount_sources, std::vector<std::string>{"/srv/data"});
   EXPECT_FALSE(policy.allow_writable_mounts);
   EXPECT_FALSE(policy.allow_process_engine);
   EXPECT_FALSE(policy.templates_of_projects);
   EXPECT_TRUE(Policy{}.templates_of_projects);
+  EXPECT_TRUE(policy.raise_host_limits);
+  EXPECT_FALSE(Policy{}.raise_host_limits) << "the host is the administrator's";
 }
 
 TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
@@ -40,11 +47,20 @@ TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
        {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
         "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n", "[limits\n", "[)", "[a.)",
         "[engines]\njail = false\n", "[limits]\npids = -1\n", "[templates]\nof_projects = 1\n",
-        "[templates]\nallow = true\n"}) {
+        "[templates]\nallow = true\n", "[host]\nraise = true\n", "[host]\nproject_percent = 0\n",
+        "[host]\nproject_percent = 101\n", "[host]\nmemory = 5\n", "[host]\ncpus = 5\n"}) {
     const auto policy = parse_policy(text, "/etc/glovebox/policy.toml");
     ASSERT_FALSE(policy) << text;
     EXPECT_NE(policy.error().message().find("/etc/glovebox/policy.toml"), std::string::npos);
   }
+}
+
+TEST(Policy, ASandboxGetsAtMost1024ProcessesUnlessTheAdministratorSaysOtherwise) {
+  Limits limits;
+  limits.pids = 1024;
+  EXPECT_TRUE(check_limits(Policy{}, limits));
+  limits.pids = 1025;
+  EXPECT_FALSE(check_limits(Policy{}, limits));
 }
 
 TEST(Policy, RefusesNonAsciiText) {
@@ -62,9 +78,45 @@ TEST(Policy, NeverHandsOutTheHostsOwnUsers) {
 TEST(Policy, AFileThatOthersMayWriteIsRefused) {
   char path[] = "/tmp/gbx-policy-XXXXXX";
   ::close(::mkstemp(path));
-  ::chmod(path, 0666);
-  EXPECT_FALSE(load_policy(path));
+  for (const mode_t mode : {0666, 0620, 0664, 0602, 0622, 0660}) {
+    ASSERT_EQ(::chmod(path, mode), 0);
+    const auto policy = load_policy(path);
+    ASSERT_FALSE(policy) << std::oct << mode;
+    EXPECT_EQ(policy.error().code(), Errc::kPolicy) << std::oct << mode;
+  }
+  if (::geteuid() == 0) {
+    for (const mode_t mode : {0600, 0644, 0640, 0755}) {
+      ASSERT_EQ(::chmod(path, mode), 0);
+      EXPECT_TRUE(load_policy(path)) << std::oct << mode;
+    }
+  }
   ::unlink(path);
+}
+
+TEST(Policy, AFileOfAnotherOwnerThanRootIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  char path[] = "/tmp/gbx-policy-XXXXXX";
+  ::close(::mkstemp(path));
+  ASSERT_EQ(::chmod(path, 0644), 0);
+  ASSERT_TRUE(load_policy(path)) << "the same file, while it is root's";
+  for (const uid_t owner : {1u, 1000u, 65534u}) {
+    ASSERT_EQ(::chown(path, owner, 0), 0);
+    const auto policy = load_policy(path);
+    ASSERT_FALSE(policy) << owner;
+    EXPECT_EQ(policy.error().code(), Errc::kPolicy) << owner;
+  }
+  ::unlink(path);
+}
+
+TEST(Policy, ALinkOrADirectoryIsNoPolicy) {
+  char dir[] = "/tmp/gbx-policy-XXXXXX";
+  ASSERT_NE(::mkdtemp(dir), nullptr);
+  const std::string link = std::string(dir) + "/policy.toml";
+  ASSERT_EQ(::symlink("/dev/null", link.c_str()), 0);
+  EXPECT_FALSE(load_policy(link));
+  EXPECT_FALSE(load_policy(dir));
+  ::unlink(link.c_str());
+  ::rmdir(dir);
 }
 
 TEST(Policy, ADefaultIsLoweredToItsCeilingAndARequestedLimitIsNot) {

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <cerrno>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace glovebox::launcher {
 
@@ -18,6 +20,11 @@ Result<> refuse_special_files(int fd) {
   if (::fstat(fd, &info) != 0) return fail(Error::from_errno("stat a mount's source"));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
     return fail(Errc::kPolicy, "only directories and regular files can be mounted");
+  }
+  // Files in memory, and those that were removed: no directory has them, so they cannot be opened
+  // by name in the launcher's own mount namespace.
+  if (info.st_nlink == 0) {
+    return fail(Errc::kPolicy, "a file that has no name cannot be mounted");
   }
   return {};
 }
@@ -46,6 +53,12 @@ Result<> check_link(int fd) {
     return fail(Errc::kProtocol, "the request's first descriptor is not a unix SEQPACKET socket");
   }
   return {};
+}
+
+Error setup_failure(std::string step, int sys_errno) {
+  const bool is_full = sys_errno == EAGAIN || sys_errno == ENOMEM || sys_errno == ENOSPC ||
+                       sys_errno == EMFILE || sys_errno == ENFILE || sys_errno == EUSERS;
+  return Error(is_full ? Errc::kResourceExhausted : Errc::kInternal, std::move(step), sys_errno);
 }
 
 Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features) {

@@ -13,6 +13,9 @@ Result<> refuse_special_files(int fd);
 Result<> refuse_kernel_filesystems(int fd);
 // For the sandbox's own socket: a unix SEQPACKET socket, else kProtocol.
 Result<> check_link(int fd);
+// What a first process or a broker said of a step that failed. kResourceExhausted if the host, or
+// what all sandboxes may use together, is full: that passes; else kInternal.
+Error setup_failure(std::string step, int sys_errno);
 // kUnsupported for a limit that was asked for explicitly and that no cgroup can enforce; a default
 // that cannot be enforced is accepted.
 Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features);

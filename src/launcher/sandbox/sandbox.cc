@@ -30,19 +30,23 @@ Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup,
 
 sys::CgroupLimits cgroup_limits(const Limits& limits) {
   return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
+          // Not of the disk: it has to give ENOSPC before anything is killed.
+          .socket_bytes = sys::split_memory(limits.memory_bytes).socket_bytes,
           .pids = limits.pids,
           .cpu_thousandths = limits.cpu_thousandths};
 }
 
-Result<> Sandbox::take(const Limits& limits, bool network_up) {
+Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_weight) {
   if (!waiting_ || !waiting_->link)
     return fail(Errc::kNotFound, "the sandbox does not wait to be taken");
   if (network_up && !network_)
     return fail(Errc::kUnsupported, "the sandbox was made without a network");
   TRY_OK(check_enforceable(limits, cgroup_.features()));
-  if (cgroup_limits(limits) != cgroup_limits(limits_)) {
+  sys::CgroupLimits wanted = cgroup_limits(limits);
+  wanted.cpu_weight = cpu_weight;
+  if (wanted != cgroup_limits(limits_)) {
     const sys::CgroupFeatures before = cgroup_.features();
-    cgroup_.set_limits(cgroup_limits(limits));
+    cgroup_.set_limits(wanted);
     const sys::CgroupFeatures& now = cgroup_.features();
     if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
       return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
@@ -118,6 +122,11 @@ void Sandbox::kill(EndReason reason) {
   cgroup_.kill();
 }
 
+void Sandbox::kill_for_memory() {
+  killed_for_memory_ = !is_ending();
+  kill(EndReason::kAgentKilled);
+}
+
 Usage Sandbox::usage() const {
   const sys::CgroupUsage counted = cgroup_.usage();
   Usage usage;
@@ -125,7 +134,7 @@ Usage Sandbox::usage() const {
                        std::chrono::microseconds(0));
   usage.peak_memory_bytes = counted.peak_memory_bytes;
   usage.processes_peak = counted.processes_peak;
-  usage.oom_kills = counted.oom_kills;
+  usage.oom_kills = counted.oom_kills + (killed_for_memory_ ? 1 : 0);
   return usage;
 }
 

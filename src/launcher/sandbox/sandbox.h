@@ -44,7 +44,8 @@ class Sandbox {
   int setup_fd() const { return waiting_ ? waiting_->setup.get() : -1; }
   void give_link(UniqueFd link) { waiting_->link = std::move(link); }
   // Hands it to the client, with its limits: time counts from now on.
-  Result<> take(const Limits& limits, bool network_up = false);
+  Result<> take(const Limits& limits, bool network_up = false,
+                std::uint32_t cpu_weight = sys::kFullCpuWeight);
 
   // A sandbox that outlives its client.
   struct Session {
@@ -99,6 +100,9 @@ class Sandbox {
   void check(Clock::time_point now);
 
   void kill(EndReason reason);
+  // As the kernel would: the host is short of memory. Counts as a kill for memory.
+  void kill_for_memory();
+  bool was_killed_for_memory() const { return killed_for_memory_; }
   bool is_ending() const { return end_reason_.has_value(); }
   EndReason end_reason() const { return end_reason_.value_or(EndReason::kExited); }
   // After its death: returns what it used. Removes its cgroups, or leaves them to later calls of
@@ -127,6 +131,7 @@ class Sandbox {
   Clock::time_point started_;
   Clock::time_point check_at_;  // no limit can be reached before
   std::optional<EndReason> end_reason_;
+  bool killed_for_memory_ = false;
   bool empty_ = false;
   std::shared_ptr<const void> uid_lease_;
   std::vector<LayerRef> layers_;

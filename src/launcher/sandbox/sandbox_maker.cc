@@ -31,7 +31,7 @@ Result<WallSet> await_sealed(int socket) {
   if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
   TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    return fail(Error(Errc::kInternal, failed->step, failed->sys_errno));
+    return fail(setup_failure(failed->step, failed->sys_errno));
   }
   const auto* sealed = std::get_if<wire::SandboxSealed>(&message);
   if (sealed == nullptr)
@@ -58,19 +58,22 @@ Result<> check_layers(const std::vector<std::string>& layers) {
 }  // namespace
 
 SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots,
-                           StateDir state)
+                           StateDir state, sys::CgroupParents parents)
     : config_(std::move(config)),
       policy_(std::move(policy)),
       roots_(std::move(roots)),
       state_(std::move(state)),
+      parents_(std::move(parents)),
       layer_store_(config_.layers_dir),
       definitions_(
           [this](const std::string& id) { return layer_store_.use(id, LayerStore::Counts::kYes); }),
       jails_({.layers_dir = config_.layers_dir,
               .rootless = config_.rootless,
               .zygotes = config_.zygotes,
+              .shares = config_.shares,
               .policy = &policy_,
               .roots = &roots_,
+              .parents = &parents_,
               .state = &state_,
               .agent = &agent_,
               .slices = &slices_,
@@ -143,6 +146,7 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   TRY_OK(check(request, fds.size(), caller));
   TRY_OK(check_link(fds[0].get()));
   if (request.session) TRY_OK(check_link(fds[1].get()));
+  TRY_OK(check_room());
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {
     JailRequest jail_request{std::move(request), std::move(fds), caller, ticket, hurry};
@@ -151,13 +155,31 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
     return std::optional<Sandbox>();
   }
   SandboxId id = SandboxId::make();
-  sys::CgroupRoots roots = roots_;
+  TRY(sys::CgroupRoots roots, parents_.roots_for(request.tenant));
   roots.v1_freezer.clear();
   TRY(sys::Cgroup cgroup,
       sys::Cgroup::create(roots, nullptr, state_.cgroup_name(id), cgroup_limits(request.limits)));
   TRY_OK(check_enforceable(request.limits, cgroup.features()));
   TRY(Sandbox sandbox, make_process(request, std::move(fds), std::move(id), std::move(cgroup)));
   return std::optional<Sandbox>(std::move(sandbox));
+}
+
+// Before anything is begun: what fails for lack of processes fails half-way, in a sandbox.
+Result<> SandboxMaker::check_room() const {
+  const std::uint32_t most = parents_.totals().pids;
+  // Its agent, a runtime and a program at least.
+  const std::uint32_t needed = std::min(32u, most / 8);
+  const auto now = most != 0 ? parents_.pids() : std::nullopt;
+  if (now && *now + needed > most) {
+    return fail(Errc::kResourceExhausted,
+                "the sandboxes of this host have " + std::to_string(*now) + " of the " +
+                    std::to_string(most) + " processes that they may have together");
+  }
+  if (memory_is_short_) {
+    return fail(Errc::kResourceExhausted,
+                "the sandboxes of this host use almost all memory that they may have together");
+  }
+  return {};
 }
 
 Result<> SandboxMaker::hold_layers(JailRequest& jail_request, const Client* client) {
@@ -303,24 +325,15 @@ Result<> SandboxMaker::check_mount_by_path(const wire::MountRequest& mount) cons
   return {};
 }
 
-// The agent and the uid slices, prepared when the first sandbox is made.
+// The agent and the nurseries' uid slice, prepared when the first sandbox is made.
 Result<> SandboxMaker::prepare_users() {
   if (!agent_) {
     TRY(agent_, open_agent(config_.agent_path));
   }
   if (!config_.rootless && !slices_) {
-    // If other launchers hold most of them, fewer have to be enough.
-    constexpr std::uint32_t kMinSlices = 3;
-    for (std::uint32_t count = config_.sandboxes_at_once + 2;;
-         count = std::max(count / 2, kMinSlices)) {
-      auto block =
-          SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last, count);
-      if (block) {
-        slices_.emplace(std::move(*block));
-        break;
-      }
-      if (count <= kMinSlices) return fail(std::move(block.error()));
-    }
+    TRY(UidSlices slices,
+        UidSlices::open(state_.base() + "/slices", policy_.uid_first, policy_.uid_last));
+    slices_.emplace(std::move(slices));
   }
   return {};
 }
@@ -333,7 +346,7 @@ Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
   std::optional<std::uint32_t> slice;
   if (slices_) {
     TRY(slice, slices_->take());
-    start.host_uid = slices_->host_uid() + *slice + 1000;
+    start.host_uid = slices_->host_uid(*slice) + 1000;
   }
   TRY(SocketPair setup, seqpacket_pair());
   // On every error below: kill the process, clean up, and give the slice back.

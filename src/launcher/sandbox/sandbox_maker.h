@@ -20,6 +20,7 @@
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
 #include "launcher/templates/template_definitions.h"
+#include "sys/cgroup_parents.h"
 #include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
@@ -28,14 +29,15 @@ struct MakerConfig {
   std::string agent_path;
   std::string layers_dir;
   std::string templates_dir;
-  std::uint32_t sandboxes_at_once = 1;
   bool rootless = false;
   ZygoteBounds zygotes;
+  SandboxShares shares;
 };
 
 class SandboxMaker {
  public:
-  SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state);
+  SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state,
+               sys::CgroupParents parents);
   SandboxMaker(const SandboxMaker&) = delete;
   SandboxMaker& operator=(const SandboxMaker&) = delete;
 
@@ -47,9 +49,13 @@ class SandboxMaker {
   // The limits for a sandbox that is taken: defaults are lowered to the policy's ceilings, and what
   // was asked for beyond them is refused.
   Result<Limits> checked_limits(const Limits& asked) const;
-  // After a sandbox has ended: its slice goes to the end of the free list.
+  // After a sandbox has ended: its slice is free for any launcher.
   void release(const Sandbox& sandbox);
   JailMaker& jails() { return jails_; }
+  // What is above all sandboxes.
+  sys::CgroupParents& parents() { return parents_; }
+  // Almost all of their memory is in use: none is made until this is told otherwise.
+  void set_memory_short(bool is_short) { memory_is_short_ = is_short; }
   LayerStore& layer_store() { return layer_store_; }
   Result<> prepare_template(const std::string& name);
   void reload_templates();
@@ -69,6 +75,7 @@ class SandboxMaker {
 
  private:
   Result<> prepare_users();
+  Result<> check_room() const;
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
   Result<> check_named_mount(const wire::MountRequest& mount, const std::string& project) const;
   Result<> check_layer(const wire::CreateSandbox& request, const Caller& caller) const;
@@ -81,8 +88,11 @@ class SandboxMaker {
   Policy policy_;
   sys::CgroupRoots roots_;
   StateDir state_;
+  // Can be removed only after all sandboxes, nurseries and zygotes.
+  sys::CgroupParents parents_;
+  bool memory_is_short_ = false;
   UniqueFd agent_;
-  std::optional<SliceBlock> slices_;
+  std::optional<UidSlices> slices_;
   // Declared before everything that holds layers.
   LayerStore layer_store_;
   std::vector<Template> administrator_templates_;  // as they were read last

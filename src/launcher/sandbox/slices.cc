@@ -2,68 +2,151 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sys/file.h"
 
 namespace glovebox::launcher {
 namespace {
 
+// Behind the bytes that stand for slices: where the next search begins, and who took each slice.
+constexpr off_t kCursorAt = 1 << 20;
+constexpr off_t kOwnersAt = kCursorAt + 64;
+// The first slice is never leased: its first uid is the server's.
+constexpr std::uint32_t kFirstSlice = 1;
+
 // Open-file-description locks: they end when the last copy of the descriptor is closed, and two
 // descriptors of one process conflict like those of two processes.
-bool lock_range(int fd, std::uint32_t first, std::uint32_t count, short kind) {
+bool set_lock(int fd, std::uint32_t slice, short kind) {
   struct flock lock {};
   lock.l_type = kind;
   lock.l_whence = SEEK_SET;
-  lock.l_start = first;
-  lock.l_len = count;
+  lock.l_start = slice;
+  lock.l_len = 1;
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-// Where the next search begins; stored behind the bytes that stand for slices.
-constexpr off_t kCursorAt = 1 << 20;
+off_t owner_at(std::uint32_t slice) {
+  return kOwnersAt + static_cast<off_t>(slice * sizeof(std::int32_t));
+}
+
+// "glovebox-launch (pid 4711)". The name is one that any process can give itself.
+std::string describe_owner(std::int32_t pid) {
+  const auto comm = sys::read_small_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  for (const char c : comm.value_or("")) {
+    if (c > ' ' && c < 0x7f) name += c;
+  }
+  return (name.empty() ? "a launcher" : name) + " (pid " + std::to_string(pid) + ")";
+}
+
+// One launcher searches at a time; flock(2) does not interact with the byte locks.
+class SearchLock {
+ public:
+  explicit SearchLock(int fd) : fd_(::flock(fd, LOCK_EX) == 0 ? fd : -1) {}
+  SearchLock(const SearchLock&) = delete;
+  SearchLock& operator=(const SearchLock&) = delete;
+  ~SearchLock() {
+    if (fd_ >= 0) ::flock(fd_, LOCK_UN);
+  }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
 
 }  // namespace
 
-SliceBlock::SliceBlock(UniqueFd file, std::uint32_t host_uid, std::uint32_t count)
-    : file_(std::move(file)), host_uid_(host_uid), count_(count) {
-  for (std::uint32_t i = 1; i < count; ++i) free_.push_back(i * kSliceSize);
-}
-
-Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_first,
-                                     std::uint32_t uid_last, std::uint32_t count) {
+Result<UidSlices> UidSlices::open(const std::string& file, std::uint32_t uid_first,
+                                  std::uint32_t uid_last) {
   const std::uint32_t total = (uid_last - uid_first + 1) / kSliceSize;
-  if (count < 2 || count >= total)
-    return fail(Errc::kResourceExhausted, "the policy's uid range has " + std::to_string(total) +
-                                              " slices, too few for " + std::to_string(count) +
-                                              "; widen [uids]");
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail(Error::from_errno("open " + file));
-  // One launcher searches at a time; flock(2) does not interact with the byte locks.
-  if (::flock(fd.get(), LOCK_EX) != 0) return fail(Error::from_errno("lock " + file));
+  UidSlices slices(std::move(fd), uid_first, total);
+  TRY(slices.nursery_, slices.lease());
+  std::uint32_t random = 0;
+  (void)!::getrandom(&random, sizeof random, 0);
+  // So that the last number still is a uid.
+  constexpr std::uint32_t kSlicesOfAllUids = 65'535;
+  slices.shift_ = random % (kSlicesOfAllUids - std::min(total, kSlicesOfAllUids - 1)) * kSliceSize;
+  return slices;
+}
+
+std::vector<UidExtent> UidSlices::nursery_map() const {
+  std::vector<UidExtent> map = {{0, nursery_uid(), kSliceSize}};
+  if (nursery_ > kFirstSlice) map.push_back(extent(kFirstSlice, nursery_ - 1));
+  if (nursery_ < total_ - 1) map.push_back(extent(nursery_ + 1, total_ - 1));
+  return map;
+}
+
+UidExtent UidSlices::extent(std::uint32_t first, std::uint32_t last) const {
+  const std::uint32_t inside = shift_ + first * kSliceSize;
+  return {inside, host_uid(inside), (last - first + 1) * kSliceSize};
+}
+
+Result<std::uint32_t> UidSlices::take() {
+  TRY(const std::uint32_t slice, lease());
+  return shift_ + slice * kSliceSize;
+}
+
+// The slice's place in the range.
+Result<std::uint32_t> UidSlices::lease() {
+  const SearchLock search(file_.get());
+  if (!search) return fail(Error::from_errno("lock the slices of uids"));
   std::uint32_t start = 0;
-  if (::pread(fd.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total)
+  if (::pread(file_.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total_) {
     start = 0;
-  // From where the last lease ended: a slice is reused only after all the others.
-  for (std::uint32_t tried = 0; tried < total; ++tried) {
-    std::uint32_t first = (start + tried) % total;
-    // The first slice is never leased: its first uid is the server's.
-    if (first == 0 || first + count > total) continue;
-    if (!lock_range(fd.get(), first, count, F_WRLCK)) continue;
-    const std::uint32_t next = first + count >= total ? 0 : first + count;
-    (void)!::pwrite(fd.get(), &next, sizeof next, kCursorAt);
-    ::flock(fd.get(), LOCK_UN);
-    return SliceBlock(std::move(fd), uid_first + first * kSliceSize, count);
   }
-  return fail(Errc::kResourceExhausted,
-              "all uid slices are in use; end some sandboxes, or widen [uids] in the policy");
+  // From where the last search ended: a slice is reused only after all the others.
+  for (std::uint32_t tried = 0; tried < total_; ++tried) {
+    const std::uint32_t slice = (start + tried) % total_;
+    if (slice < kFirstSlice || held_[slice] || !set_lock(file_.get(), slice, F_WRLCK)) continue;
+    held_[slice] = true;
+    const std::uint32_t next = slice + 1;
+    const std::int32_t owner = ::getpid();
+    // Neither is needed for the lease itself.
+    (void)!::pwrite(file_.get(), &next, sizeof next, kCursorAt);
+    (void)!::pwrite(file_.get(), &owner, sizeof owner, owner_at(slice));
+    return slice;
+  }
+  return fail(all_in_use());
 }
 
-Result<std::uint32_t> SliceBlock::take() {
-  if (free_.empty())
-    return fail(Errc::kResourceExhausted, "all uid slices of this launcher are in use");
-  const std::uint32_t offset = free_.front();
-  free_.pop_front();
-  return offset;
+Error UidSlices::all_in_use() const {
+  std::map<std::int32_t, std::uint32_t> by_owner;
+  for (std::uint32_t slice = kFirstSlice; slice < total_; ++slice) {
+    std::int32_t owner = 0;
+    if (::pread(file_.get(), &owner, sizeof owner, owner_at(slice)) == sizeof owner) {
+      ++by_owner[owner];
+    }
+  }
+  std::vector<std::pair<std::int32_t, std::uint32_t>> most(by_owner.begin(), by_owner.end());
+  std::sort(most.begin(), most.end(),
+            [](const auto& one, const auto& other) { return one.second > other.second; });
+  std::string holders;
+  constexpr std::size_t kNamed = 5;
+  for (std::size_t i = 0; i < std::min(most.size(), kNamed); ++i) {
+    holders += (i == 0 ? ": " : ", ") + std::to_string(most[i].second) + " by " +
+               describe_owner(most[i].first);
+  }
+  if (most.size() > kNamed) {
+    holders += " and others (" + std::to_string(most.size() - kNamed) + ")";
+  }
+  return Error(Errc::kResourceExhausted,
+               "all " + std::to_string(total_ - kFirstSlice) +
+                   " uid slices of this host are in use" + holders +
+                   "; end some of their sandboxes, or widen [uids] in the policy");
 }
 
-void SliceBlock::give_back(std::uint32_t offset) { free_.push_back(offset); }
+void UidSlices::give_back(std::uint32_t slice) {
+  const std::uint32_t index = (slice - shift_) / kSliceSize;
+  held_[index] = false;
+  (void)set_lock(file_.get(), index, F_UNLCK);
+}
 
 }  // namespace glovebox::launcher

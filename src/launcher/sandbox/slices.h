@@ -1,10 +1,11 @@
-// Slices of host uids, leased by file locks across all launchers of this host. Two sandboxes never
-// share a kernel uid, and a slice that was just given back is the last to be given out again.
+// Slices of host uids, leased one by one by file locks across all launchers of this host. Two
+// sandboxes never share a kernel uid, and a slice that was just given back is the last to be given
+// out again.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -13,30 +14,52 @@ namespace glovebox::launcher {
 
 inline constexpr std::uint32_t kSliceSize = 65'536;
 
-// A block of adjacent slices that one launcher holds. The first belongs to its nurseries, the
-// others to its sandboxes.
-class SliceBlock {
+// One line of a uid map.
+struct UidExtent {
+  std::uint32_t inside = 0;
+  std::uint32_t outside = 0;
+  std::uint32_t count = 0;
+  bool operator==(const UidExtent&) const = default;
+};
+
+// One launcher's leases: a slice for its nurseries, and one for each of its sandboxes. A nursery
+// numbers the uids of the whole range in the host's order, so that a slice which is leased later
+// has its place there; only the nursery's own slice is at 0. The numbers begin anywhere: a guest
+// reads them in its uid_map, and must not learn the host's from them.
+class UidSlices {
  public:
   // `file` is shared by all launchers. One byte stands for one slice, and a lock on the byte is the
-  // lease, which ends with the process even if that is killed.
-  static Result<SliceBlock> lease(const std::string& file, std::uint32_t uid_first,
-                                  std::uint32_t uid_last, std::uint32_t count);
-  SliceBlock(SliceBlock&&) = default;
-  SliceBlock& operator=(SliceBlock&&) = default;
+  // lease, which ends with the process even if that is killed. Leases the nurseries' slice.
+  static Result<UidSlices> open(const std::string& file, std::uint32_t uid_first,
+                                std::uint32_t uid_last);
+  UidSlices(UidSlices&&) = default;
+  UidSlices& operator=(UidSlices&&) = default;
 
-  std::uint32_t host_uid() const { return host_uid_; }  // the block's first uid
-  std::uint32_t uid_count() const { return count_ * kSliceSize; }
+  // The host's number of the nurseries' root.
+  std::uint32_t nursery_uid() const { return uid_first_ + nursery_ * kSliceSize; }
+  std::vector<UidExtent> nursery_map() const;
 
-  // A slice for a sandbox, as an offset from host_uid(); least recently used first.
+  // A slice for a sandbox: its first uid in the nursery's numbers; least recently used first.
+  // kResourceExhausted: all slices of the host are in use; the message says by whom.
   Result<std::uint32_t> take();
-  void give_back(std::uint32_t offset);
+  void give_back(std::uint32_t slice);
+  // The host's number of a slice's first uid.
+  std::uint32_t host_uid(std::uint32_t slice) const { return uid_first_ + (slice - shift_); }
 
  private:
-  SliceBlock(UniqueFd file, std::uint32_t host_uid, std::uint32_t count);
+  UidSlices(UniqueFd file, std::uint32_t uid_first, std::uint32_t total)
+      : file_(std::move(file)), uid_first_(uid_first), total_(total), held_(total) {}
+  Result<std::uint32_t> lease();
+  UidExtent extent(std::uint32_t first, std::uint32_t last) const;
+  Error all_in_use() const;
+
   UniqueFd file_;
-  std::uint32_t host_uid_ = 0;
-  std::uint32_t count_ = 0;
-  std::deque<std::uint32_t> free_;
+  std::uint32_t uid_first_ = 0;
+  std::uint32_t total_ = 0;    // slices in the policy's range
+  std::uint32_t nursery_ = 0;  // its own slice
+  std::uint32_t shift_ = 0;    // between the nursery's numbers and those in the range
+  // The locks of one descriptor do not conflict with each other.
+  std::vector<bool> held_;
 };
 
 }  // namespace glovebox::launcher

@@ -1,6 +1,9 @@
 #include "launcher/sandbox/slices.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,8 +12,11 @@
 namespace glovebox::launcher {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr std::uint32_t kFirst = 1u << 24;
-constexpr std::uint32_t kLast = kFirst + 17 * kSliceSize - 1;  // sixteen, and the server's
+constexpr std::uint32_t kSlices = 17;  // sixteen, and the server's
+constexpr std::uint32_t kLast = kFirst + kSlices * kSliceSize - 1;
 
 class Slices : public ::testing::Test {
  protected:
@@ -20,52 +26,129 @@ class Slices : public ::testing::Test {
     file_ = dir_ + "/slices";
   }
   ~Slices() override { std::filesystem::remove_all(dir_); }
-  Result<SliceBlock> lease(std::uint32_t count) {
-    return SliceBlock::lease(file_, kFirst, kLast, count);
-  }
+  Result<UidSlices> open() { return UidSlices::open(file_, kFirst, kLast); }
   std::string dir_;
   std::string file_;
 };
 
-TEST_F(Slices, NoTwoLeasesOverlap) {
-  std::vector<SliceBlock> held;
-  std::set<std::uint32_t> firsts;
+TEST_F(Slices, ALauncherBeginsWithOneAndTakesTheOthersAsItUsesThem) {
+  std::vector<UidSlices> launchers;
+  std::set<std::uint32_t> uids;
   for (int i = 0; i < 8; ++i) {
-    held.push_back(lease(2).value());
-    firsts.insert(held.back().host_uid());
+    launchers.push_back(open().value());
+    uids.insert(launchers.back().nursery_uid());
   }
-  EXPECT_EQ(firsts.size(), 8u);
-  EXPECT_FALSE(lease(2)) << "sixteen slices hold eight blocks of two";
+  // Eight are left for whoever comes first.
+  for (int i = 0; i < 8; ++i) uids.insert(launchers[3].host_uid(launchers[3].take().value()));
+  EXPECT_EQ(uids.size(), 16u) << "no two leases overlap";
+  EXPECT_FALSE(launchers[0].take());
+  EXPECT_FALSE(open());
 }
 
 TEST_F(Slices, TheFirstIsTheServersAndNeverLeased) {
-  for (int i = 0; i < 40; ++i) EXPECT_GE(lease(2).value().host_uid(), kFirst + kSliceSize);
-  EXPECT_FALSE(lease(17));
+  UidSlices slices = open().value();
+  for (int i = 0; i < 100; ++i) {
+    const std::uint32_t slice = slices.take().value();
+    EXPECT_GE(slices.host_uid(slice), kFirst + kSliceSize);
+    EXPECT_LE(slices.host_uid(slice), kLast - kSliceSize + 1);
+    EXPECT_NE(slices.host_uid(slice), slices.nursery_uid());
+    slices.give_back(slice);
+  }
 }
 
 TEST_F(Slices, ALeaseEndsWithItsHolder) {
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(lease(16)) << i;
+  for (int i = 0; i < 40; ++i) {
+    UidSlices slices = open().value();
+    for (int taken = 0; taken < 15; ++taken) ASSERT_TRUE(slices.take()) << i;
+    EXPECT_FALSE(slices.take());
+  }
 }
 
-TEST_F(Slices, AGivenBackBlockIsTheLastToComeAgain) {
-  const std::uint32_t first = lease(2).value().host_uid();
-  for (int i = 0; i < 7; ++i) EXPECT_NE(lease(2).value().host_uid(), first);
-  EXPECT_EQ(lease(2).value().host_uid(), first);
+TEST_F(Slices, AGivenBackSliceIsFreeForOthersAndTheLastToComeAgain) {
+  UidSlices one = open().value();
+  UidSlices other = open().value();
+  const std::uint32_t slice = one.take().value();
+  const std::uint32_t uid = one.host_uid(slice);
+  one.give_back(slice);
+  const auto next = [&other] { return other.host_uid(other.take().value()); };
+  for (int i = 0; i < 13; ++i) EXPECT_NE(next(), uid);
+  EXPECT_EQ(next(), uid);
+  EXPECT_FALSE(one.take());
 }
 
-TEST_F(Slices, WithinABlockTheLeastRecentlyUsedGoesFirst) {
-  SliceBlock block = lease(4).value();
-  const std::uint32_t a = block.take().value();
-  block.give_back(a);
-  EXPECT_NE(block.take().value(), a);
-  EXPECT_NE(block.take().value(), a);
-  EXPECT_EQ(block.take().value(), a);
-  EXPECT_FALSE(block.take());
+TEST_F(Slices, WhatIsHeldIsNotTakenTwice) {
+  UidSlices slices = open().value();
+  std::set<std::uint32_t> taken;
+  while (const auto slice = slices.take()) EXPECT_TRUE(taken.insert(*slice).second) << *slice;
+  EXPECT_EQ(taken.size(), 15u);
 }
 
-TEST_F(Slices, TheNurserysOwnSliceIsNeverASandboxs) {
-  SliceBlock block = lease(2).value();
-  EXPECT_EQ(block.take().value(), kSliceSize);
+TEST_F(Slices, TheMapShowsEverySliceAtItsPlaceAndTheNurserysAtZero) {
+  std::vector<UidSlices> held;
+  for (std::uint32_t own = 1; own < kSlices; ++own) {
+    held.push_back(open().value());
+    const UidSlices& slices = held.back();
+    std::set<std::uint32_t> outside;
+    for (const UidExtent& extent : slices.nursery_map()) {
+      for (std::uint32_t at = 0; at < extent.count; at += kSliceSize) {
+        EXPECT_TRUE(outside.insert(extent.outside + at).second);
+        if (extent.inside == 0) {
+          EXPECT_EQ(extent.outside, slices.nursery_uid());
+        } else {
+          EXPECT_EQ(extent.outside + at, slices.host_uid(extent.inside + at));
+        }
+      }
+    }
+    EXPECT_EQ(outside.size(), kSlices - 1) << "all but the server's";
+    EXPECT_FALSE(outside.contains(kFirst));
+  }
+}
+
+TEST_F(Slices, TheNurserysNumbersAreNotTheHosts) {
+  std::set<std::uint32_t> shifts;
+  for (int i = 0; i < 8; ++i) {
+    UidSlices slices = open().value();
+    const std::uint32_t slice = slices.take().value();
+    EXPECT_GE(slice, kSliceSize) << "0 is the nursery's own";
+    EXPECT_EQ(slice % kSliceSize, 0u);
+    EXPECT_LT(slice, 0xffff0000u);
+    shifts.insert(slice - (slices.host_uid(slice) - kFirst));
+  }
+  EXPECT_GT(shifts.size(), 4u) << "a guest could compute them";
+}
+
+TEST_F(Slices, WhenAllAreInUseTheMessageSaysByWhom) {
+  int ready[2];
+  int go[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto slices = open();
+    for (int i = 0; i < 11; ++i) (void)slices->take();
+    (void)!::write(ready[1], "r", 1);
+    char byte = 0;
+    ::close(go[1]);
+    (void)!::read(go[0], &byte, 1);
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  UidSlices slices = open().value();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(slices.take());
+  const auto refused = slices.take();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kResourceExhausted);
+  EXPECT_THAT(refused.error().message(), HasSubstr("all 16 uid slices of this host are in use: 12 "
+                                                   "by "));
+  EXPECT_THAT(refused.error().message(), HasSubstr("(pid " + std::to_string(child) + "), 4 by "));
+  EXPECT_THAT(refused.error().message(), HasSubstr("(pid " + std::to_string(::getpid()) + ")"));
+  ::close(go[0]);
+  ::close(go[1]);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(slices.take()) << "its leases ended with it";
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 }  // namespace

@@ -23,19 +23,25 @@ constexpr int kStopPollMs = 200;
 // Jails in the making at once; more would only wait for each other.
 constexpr std::size_t kMaxUnderWay = 3;
 
-UniqueFd block_signals() {
+sigset_t handled_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  return UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  return signals;
 }
 
 }  // namespace
 
+void EventLoop::block_signals() {
+  const sigset_t signals = handled_signals();
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+}
+
 Result<> EventLoop::run() {
-  signals_ = block_signals();
+  block_signals();
+  ::signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = handled_signals();
+  signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   JailMaker& jails = parts_.maker.jails();
   if (!parts_.clients.is_private()) parts_.maker.layer_store().sweep();
   while (true) {
@@ -151,6 +157,7 @@ void EventLoop::handle_sandboxes(const PollSet& set) {
   const Clock::time_point now = Clock::now();
   JailMaker& jails = parts_.maker.jails();
   parts_.sandboxes.check_limits(now);
+  parts_.sandboxes.share_memory(now);
   if (set.events[set.sandboxes].revents != 0) parts_.sandboxes.on_events();
   parts_.sandboxes.sessions().advance(now);
   parts_.sandboxes.check_joining();

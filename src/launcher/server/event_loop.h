@@ -35,7 +35,9 @@ class EventLoop {
   };
   explicit EventLoop(const Parts& parts) : parts_(parts) {}
 
-  // Blocks SIGTERM, SIGINT and SIGHUP, and runs until one of the first two arrives, the owner has
+  // SIGTERM, SIGINT and SIGHUP wait from now on, until run() handles them.
+  static void block_signals();
+  // Blocks these signals, and runs until one of the first two arrives, the owner has
   // exited, or, of a private launcher, its client has gone. Every sandbox is gone when it returns.
   // SIGHUP makes a shared launcher read its templates again, and stops a private one.
   Result<> run();

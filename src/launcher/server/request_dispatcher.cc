@@ -66,6 +66,8 @@ void RequestDispatcher::dispatch(Client& client, wire::LauncherRequest request,
     sandboxes_.freeze(client, *freeze);
   } else if (auto* measure = std::get_if<wire::MeasureSandbox>(&request)) {
     sandboxes_.measure(client, *measure);
+  } else if (auto* host = std::get_if<wire::MeasureHost>(&request)) {
+    sandboxes_.measure_host(client, host->seq);
   } else if (auto* list = std::get_if<wire::ListSandboxes>(&request)) {
     sandboxes_.list(client, list->seq);
   } else if (auto* lend = std::get_if<wire::LendNetwork>(&request)) {

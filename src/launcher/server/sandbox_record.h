@@ -19,6 +19,7 @@ struct PendingSandbox {
   std::string template_name;
   bool waits = false;   // stays untaken until TakeSandbox
   std::string layer{};  // the layer that it makes or reads
+  std::uint64_t tenant = 0;
 };
 
 struct SandboxRecord {
@@ -29,9 +30,10 @@ struct SandboxRecord {
   std::uint32_t seq = 0;  // of the request
   Limits limits;          // to be taken with, unless it waits
   std::string template_name;
-  bool waits = false;      // stays untaken until TakeSandbox
-  bool announced = false;  // the client was told of it
-  std::string layer{};     // the layer that it makes or reads
+  bool waits = false;        // stays untaken until TakeSandbox
+  bool announced = false;    // the client was told of it
+  std::string layer{};       // the layer that it makes or reads
+  std::uint64_t tenant = 0;  // whose memory it uses; 0: no tenant's in particular
 };
 
 }  // namespace glovebox::launcher

@@ -9,9 +9,13 @@ void SandboxRequests::take(Client& client, const wire::TakeSandbox& request) {
         client, 0, Error(Errc::kNotFound, "no sandbox " + request.id.str() + " waits to be taken"));
   }
   const auto limits = maker_.checked_limits(request.limits);
-  const Result<> taken =
-      limits ? record->sandbox.take(*limits, request.network_up) : Result<>(fail(limits.error()));
-  if (taken) return;
+  const Result<> taken = limits
+                             ? record->sandbox.take(*limits, request.network_up, request.cpu_weight)
+                             : Result<>(fail(limits.error()));
+  if (taken) {
+    record->tenant = request.tenant;
+    return;
+  }
   record->client = nullptr;
   clients_.refuse(client, 0, taken.error());
   clients_.send(client, wire::SandboxEnded{request.id, EndReason::kDestroyed, {}});
@@ -55,6 +59,19 @@ void SandboxRequests::measure(Client& client, const wire::MeasureSandbox& reques
   if (const SandboxRecord* record = find_session(client, request.id, request.seq)) {
     clients_.send(client, sandboxes_.sessions().measure(*record, request.seq));
   }
+}
+
+void SandboxRequests::measure_host(Client& client, std::uint32_t seq) {
+  const sys::CgroupTotals& totals = maker_.parents().totals();
+  const sys::CgroupTotalsNow now = maker_.parents().now();
+  wire::HostMeasured measured;
+  measured.seq = seq;
+  measured.memory_bytes = now.memory_bytes.value_or(0);
+  measured.memory_limit_bytes = now.memory_bytes ? totals.memory_bytes : 0;
+  measured.socket_bytes = now.socket_bytes;
+  measured.pids = now.pids.value_or(0);
+  measured.pids_limit = now.pids ? totals.pids : 0;
+  clients_.send(client, measured);
 }
 
 // Only of a sandbox that was taken: one that waits in a pool may still become any project's.

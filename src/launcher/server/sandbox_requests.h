@@ -18,6 +18,7 @@ class SandboxRequests {
   void destroy(Client& client, const SandboxId& id);
   void freeze(Client& client, const wire::FreezeSandbox& request);
   void measure(Client& client, const wire::MeasureSandbox& request);
+  void measure_host(Client& client, std::uint32_t seq);
   void lend_network(Client& client, const wire::LendNetwork& request);
   // All sessions without a client become this one's at once; they are sent as fast as it reads.
   void list(Client& client, std::uint32_t seq);

@@ -7,6 +7,7 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
+#include "launcher/sandbox/memory_shares.h"
 #include "model/template_rules.h"
 #include "wire/guest/sandbox_plan.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 // Cleaned up per round of the loop, so that requests do not wait for it.
 constexpr std::size_t kCleanedPerRound = 2;
+// A program fills a gigabyte in about that time.
+constexpr std::chrono::milliseconds kShareInterval{250};
 
 }  // namespace
 
@@ -47,8 +50,13 @@ void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
         client, request.seq,
         Error(Errc::kNotFound, "there is no template '" + request.template_name + "'"));
   }
-  const PendingSandbox pending{&client,       request.seq,  request.limits, request.template_name,
-                               request.waits, request.layer};
+  const PendingSandbox pending{&client,
+                               request.seq,
+                               request.limits,
+                               request.template_name,
+                               request.waits,
+                               request.layer,
+                               request.waits ? 0 : request.tenant};
   const std::uint64_t ticket = next_ticket_++;
   pending_.emplace(ticket, pending);
   const bool hurry = !client.creates.empty() || maker_.jails().under_way() > 0;
@@ -77,9 +85,10 @@ void SandboxTable::add(Sandbox sandbox, const PendingSandbox& pending) {
   const bool session = sandbox.session() != nullptr;
   SandboxRecord& record =
       records_
-          .try_emplace(std::move(id), SandboxRecord{std::move(sandbox), pending.client, pending.seq,
-                                                    pending.limits, pending.template_name,
-                                                    pending.waits, false, pending.layer})
+          .try_emplace(std::move(id),
+                       SandboxRecord{std::move(sandbox), pending.client, pending.seq,
+                                     pending.limits, pending.template_name, pending.waits, false,
+                                     pending.layer, pending.tenant})
           .first->second;
   if (!session) runs_.push_back(&record);
   if (auto watched = watch_.add(record); !watched) {
@@ -223,6 +232,60 @@ void SandboxTable::check_limits(Clock::time_point now) {
   for (SandboxRecord* record : runs_) record->sandbox.check(now);
 }
 
+void SandboxTable::share_memory(Clock::time_point now) {
+  sys::CgroupParents& parents = maker_.parents();
+  if (!parents.is_bounded() || now < next_share_) return;
+  parents.remove_idle(now);
+  const sys::CgroupTotalsNow all = parents.now();
+  const std::vector<MemoryBound> bounds =
+      memory_bounds(parents.totals(), all.memory_bytes.value_or(0), parents.tenants());
+  for (const MemoryBound& bound : bounds) parents.set_tenant_memory(bound.tenant, bound.bytes);
+  // Reading the memory of every sandbox takes time, so it is done only when it matters.
+  if (is_nearly_full(parents.totals(), all.charged_bytes)) {
+    let_a_tenant_pay(all.charged_bytes);
+  } else {
+    maker_.set_memory_short(false);
+  }
+  // With many sandboxes it takes at most a tenth of the launcher's time.
+  next_share_ = now + std::max<Clock::duration>(kShareInterval, 10 * (Clock::now() - now));
+}
+
+void SandboxTable::let_a_tenant_pay(std::uint64_t charged_bytes) {
+  const sys::CgroupTotals& totals = maker_.parents().totals();
+  // Runs that were made ahead are in no tenant's cgroup, and the statistics of the cgroups above
+  // the sandboxes are late: the sandboxes' own count.
+  std::map<std::uint64_t, std::uint64_t> by_tenant;
+  std::uint64_t page_cache = 0;
+  for (const auto& [id, record] : records_) {
+    const sys::Cgroup& cgroup = record.sandbox.cgroup();
+    page_cache += cgroup.page_cache_bytes();
+    if (record.tenant != 0) by_tenant[record.tenant] += cgroup.firm_memory_bytes().value_or(0);
+  }
+  std::vector<sys::TenantMemory> tenants;
+  for (const auto& [tenant, bytes] : by_tenant) tenants.push_back({tenant, bytes, bytes});
+  const std::uint64_t used = charged_bytes - std::min(charged_bytes, page_cache);
+  maker_.set_memory_short(is_full(totals, used));
+  if (const auto payer = memory_payer(totals, used, tenants)) end_largest_of(*payer);
+}
+
+void SandboxTable::end_largest_of(std::uint64_t tenant) {
+  SandboxRecord* largest = nullptr;
+  std::uint64_t most = 0;
+  for (auto& [id, record] : records_) {
+    if (record.tenant != tenant) continue;
+    if (record.sandbox.was_killed_for_memory()) return;  // its memory is free in a moment
+    if (record.sandbox.is_ending()) continue;
+    const std::uint64_t bytes = record.sandbox.cgroup().now().memory_bytes.value_or(0);
+    if (bytes < most) continue;
+    most = bytes;
+    largest = &record;
+  }
+  if (largest == nullptr) return;
+  log::warn("the host is short of memory: a sandbox of the tenant above its share is ended",
+            {{"sandbox", largest->sandbox.id().str()}, {"bytes", std::to_string(most)}});
+  largest->sandbox.kill_for_memory();
+}
+
 void SandboxTable::on_events() {
   SandboxWatch::Events events = watch_.take();
   for (SandboxRecord* record : events.readable) sessions_.on_readable(*record);
@@ -279,6 +342,7 @@ std::optional<Clock::time_point> SandboxTable::next_check(Clock::time_point now)
   for (const SandboxRecord* record : runs_) sooner(record->sandbox.next_check());
   if (const auto check = sessions_.next_check(now)) sooner(*check);
   if (const auto due = cleanup_.next_due()) sooner(*due);
+  if (maker_.parents().is_bounded() && !records_.empty()) sooner(next_share_);
   return next;
 }
 

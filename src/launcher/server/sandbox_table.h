@@ -59,6 +59,9 @@ class SandboxTable {
   int watch_fd() const { return watch_.fd(); }
   void add_events(std::vector<pollfd>& events) const;
   void check_limits(Clock::time_point now);
+  // Sets what each tenant may use of the memory of all, and ends a sandbox of the one above its
+  // share if almost all is in use.
+  void share_memory(Clock::time_point now);
   void on_events();
   // Continues with sandboxes whose runtimes have not arrived yet, and gives up on late ones.
   void check_joining();
@@ -75,6 +78,9 @@ class SandboxTable {
   void announce(SandboxRecord& record);
   void check_joining(SandboxRecord& record);
   void fail_start(SandboxRecord& record, const std::string& why);
+  // `charged_bytes` is what all sandboxes use, with page cache.
+  void let_a_tenant_pay(std::uint64_t charged_bytes);
+  void end_largest_of(std::uint64_t tenant);
   void finish(SandboxRecord& record);
   PendingSandboxCleanup::Release release();
 
@@ -91,6 +97,7 @@ class SandboxTable {
   std::map<std::uint64_t, PendingSandbox> pending_;  // by ticket
   std::uint64_t next_ticket_ = 0;
   PendingSandboxCleanup cleanup_;
+  Clock::time_point next_share_{};
 };
 
 }  // namespace glovebox::launcher

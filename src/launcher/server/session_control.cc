@@ -55,6 +55,7 @@ wire::SandboxMeasured SessionControl::measure(const SandboxRecord& record,
   // Without the agent.
   measured.processes = std::max<std::uint32_t>(now.processes.value_or(1), 1) - 1;
   measured.oom_kills = usage.oom_kills;
+  measured.socket_bytes = now.socket_bytes;
   struct statfs disk {};
   if (::fstatfs(record.sandbox.session()->upper.get(), &disk) == 0) {
     const auto block = static_cast<std::uint64_t>(disk.f_bsize);

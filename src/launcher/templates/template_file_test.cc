@@ -68,6 +68,12 @@ TEST(Template, TheDataTemplateStartsNoThreadsAndHasRoom) {
   EXPECT_EQ(data.limits.memory_bytes, 1ull << 30);
 }
 
+TEST(Template, AMegabyteIsEnough) {
+  const Template made = parse("[profile]\nmemory = '1M'\ndisk = '1M'\n");
+  EXPECT_EQ(made.limits.memory_bytes, 1u << 20);
+  EXPECT_EQ(made.limits.disk_bytes, 1u << 20);
+}
+
 TEST(Template, ReadsEveryKey) {
   const Template made = parse(
       "description = 'd'\nruntime = 'python'\nlanguage = 'r'\nlayers = ['/srv/a', '/srv/b']\n"

@@ -46,6 +46,7 @@ void LauncherLink::detach(const std::string& why) {
 void LauncherLink::Asked::refuse(const Error& error) const {
   if (created) created(fail(error));
   if (measured) measured(fail(error));
+  if (host_measured) host_measured(fail(error));
   if (finished) finished(fail(error));
   if (lent) lent(fail(error));
 }
@@ -74,8 +75,8 @@ void LauncherLink::create(wire::CreateSandbox request, std::vector<UniqueFd> end
   if (request.seq != 0) send(request, std::move(ends));
 }
 
-void LauncherLink::take(const SandboxId& id, const Limits& limits, Network network) {
-  send(wire::TakeSandbox{id, limits, network == Network::kUp});
+void LauncherLink::take(const SandboxId& id, const Limits& limits, Network network, Share share) {
+  send(wire::TakeSandbox{id, limits, network == Network::kUp, share.cpu_weight, share.tenant});
 }
 
 void LauncherLink::destroy(const SandboxId& id) { send(wire::DestroySandbox{id}); }
@@ -107,6 +108,11 @@ void LauncherLink::freeze(const SandboxId& id, bool frozen, Finished done) {
 void LauncherLink::measure(const SandboxId& id, Measured done) {
   const std::uint32_t seq = ask({.measured = std::move(done)});
   if (seq != 0) send(wire::MeasureSandbox{seq, id});
+}
+
+void LauncherLink::measure_host(HostMeasured done) {
+  const std::uint32_t seq = ask({.host_measured = std::move(done)});
+  if (seq != 0) send(wire::MeasureHost{seq});
 }
 
 void LauncherLink::lend_network(const SandboxId& id, Lent done) {
@@ -214,6 +220,13 @@ Result<> LauncherLink::handle(wire::SandboxMeasured& measured) {
   TRY(const Asked asked, answered(measured.seq));
   if (!asked.measured) return fail(Errc::kProtocol, "answer of the wrong kind: measurement");
   asked.measured(std::move(measured));
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::HostMeasured& measured) {
+  TRY(const Asked asked, answered(measured.seq));
+  if (!asked.host_measured) return fail(Errc::kProtocol, "answer of the wrong kind: host");
+  asked.host_measured(measured);
   return {};
 }
 

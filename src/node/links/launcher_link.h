@@ -32,6 +32,7 @@ class LauncherLink {
   using Created = std::function<void(Result<wire::SandboxCreated>)>;
   using Listed = std::function<void(wire::SandboxListed, UniqueFd)>;
   using Measured = std::function<void(Result<wire::SandboxMeasured>)>;
+  using HostMeasured = std::function<void(Result<wire::HostMeasured>)>;
   using Finished = std::function<void(Result<>)>;
   using Lent = std::function<void(Result<std::vector<UniqueFd>>)>;
   using LayerFound = std::function<void(LayerRecord)>;
@@ -52,7 +53,12 @@ class LauncherLink {
   // agent's and, of a session, a copy of ours.
   void create(wire::CreateSandbox request, std::vector<UniqueFd> ends, Created done);
   enum class Network : bool { kAsItIs, kUp };
-  void take(const SandboxId& id, const Limits& limits, Network network);
+  // For whom it is taken, as the launcher shares the host: see wire::TakeSandbox.
+  struct Share {
+    std::uint16_t cpu_weight = wire::kFullCpuWeight;
+    std::uint64_t tenant = 0;
+  };
+  void take(const SandboxId& id, const Limits& limits, Network network, Share share);
   void destroy(const SandboxId& id);
   void prepare(const std::string& template_name);
   // Templates that this server defines. As create(): all answers come later.
@@ -62,6 +68,8 @@ class LauncherLink {
   void list(Listed each, Finished done);
   void freeze(const SandboxId& id, bool frozen, Finished done);
   void measure(const SandboxId& id, Measured done);
+  // What all sandboxes use together. As create(): the answer comes later.
+  void measure_host(HostMeasured done);
   // The three descriptors that the gateway needs of a sandbox. As create(): the answer comes later.
   void lend_network(const SandboxId& id, Lent done);
   // Layers that it keeps (model/layer.h). As create(): all answers come later.
@@ -82,6 +90,7 @@ class LauncherLink {
     Created created = {};
     Listed listed = {};
     Measured measured = {};
+    HostMeasured host_measured = {};
     Finished finished = {};
     Lent lent = {};
     LayerFound layer_found = {};
@@ -99,6 +108,7 @@ class LauncherLink {
   Result<> handle(wire::TemplateChanged& changed);
   Result<> handle(wire::SandboxListed& listed);
   Result<> handle(wire::SandboxMeasured& measured);
+  Result<> handle(wire::HostMeasured& measured);
   Result<> handle(wire::Done& done);
   Result<> handle(wire::NetworkLent& lent);
   Result<> handle(wire::LayerListed& listed);

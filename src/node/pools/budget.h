@@ -1,8 +1,10 @@
-// What this host has allocated: how many sandboxes there are, and how much they may need at most. A
-// Charge is the part of one sandbox, and is given back with it. One thread; the budget outlives its
-// charges.
+// What this host has allocated: how many sandboxes there are, and how much they may need at most:
+// memory and disk of all, processes of runs (sessions share those that the launcher gives to their
+// project). A Charge is the part of one sandbox, and is given back with it. One thread; the budget
+// outlives its charges.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,14 +26,43 @@ class Budget {
     return sandboxes_ <= max_sandboxes_ && more_sandboxes <= max_sandboxes_ - sandboxes_ &&
            bytes_ <= max_bytes_ && more_bytes <= max_bytes_ - bytes_;
   }
+  // Zero: they are not counted. They may be fewer than are in use.
+  void set_max_pids(std::uint32_t pids) { max_pids_ = pids; }
+  // What a run with this limit counts for. Even a host with few processes has room for eight runs.
+  std::uint32_t counted_pids(std::uint32_t limit) const {
+    return max_pids_ == 0 ? 0 : std::min(limit, std::max(1u, max_pids_ / 8));
+  }
+  bool fits_pids(std::uint32_t more) const {
+    return max_pids_ == 0 || (pids_ <= max_pids_ && more <= max_pids_ - pids_);
+  }
+  std::uint32_t pids() const { return pids_; }
   std::uint32_t sandboxes() const { return sandboxes_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t max_bytes() const { return max_bytes_; }
-  // Of the limits, in sandboxes or in bytes.
+  // Of the limits, in sandboxes, bytes or processes.
   bool holds_more_than_half(const std::string& owner) const {
     const auto held = held_.find(owner);
     return held != held_.end() &&
-           (held->second.sandboxes > max_sandboxes_ / 2 || held->second.bytes > max_bytes_ / 2);
+           (held->second.sandboxes > max_sandboxes_ / 2 || held->second.bytes > max_bytes_ / 2 ||
+            (max_pids_ != 0 && held->second.pids > max_pids_ / 2));
+  }
+  // Whether the owner, with one more sandbox of so much, has at most `percent` of each limit. An
+  // owner that has none may have one, however large.
+  bool is_within_share(const std::string& owner, std::uint32_t percent, std::uint64_t more_bytes,
+                       std::uint32_t more_pids) const {
+    const auto held = held_.find(owner);
+    if (held == held_.end() || percent >= 100) return true;
+    const Held& now = held->second;
+    const auto part = [percent](std::uint64_t limit) {
+      return limit / 100 * percent + limit % 100 * percent / 100;
+    };
+    return now.sandboxes + 1 <= part(max_sandboxes_) &&
+           now.bytes + more_bytes <= part(max_bytes_) &&
+           (max_pids_ == 0 || now.pids + more_pids <= part(max_pids_));
+  }
+  std::uint32_t sandboxes_of(const std::string& owner) const {
+    const auto held = held_.find(owner);
+    return held == held_.end() ? 0 : held->second.sandboxes;
   }
   // Called when a charge was given back.
   void on_release(std::function<void()> call) { on_release_ = std::move(call); }
@@ -41,12 +72,15 @@ class Budget {
   struct Held {
     std::uint32_t sandboxes = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t pids = 0;
   };
   std::map<std::string, Held> held_;  // by owners
   std::uint32_t max_sandboxes_;
   std::uint64_t max_bytes_;
+  std::uint32_t max_pids_ = 0;
   std::uint32_t sandboxes_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint32_t pids_ = 0;
   std::function<void()> on_release_;
 };
 
@@ -63,15 +97,18 @@ class Charge {
   Charge(Charge&& other) noexcept
       : budget_(std::exchange(other.budget_, nullptr)),
         bytes_(other.bytes_),
+        pids_(other.pids_),
         held_(std::exchange(other.held_, std::nullopt)) {}
   Charge& operator=(Charge&&) = delete;
   ~Charge() {
     if (budget_ == nullptr) return;
     --budget_->sandboxes_;
     budget_->bytes_ -= bytes_;
+    budget_->pids_ -= pids_;
     if (held_) {
       Budget::Held& held = (*held_)->second;
       held.bytes -= bytes_;
+      held.pids -= pids_;
       if (--held.sandboxes == 0) budget_->held_.erase(*held_);
     }
     if (budget_->on_release_) budget_->on_release_();
@@ -83,18 +120,23 @@ class Charge {
     if (held_) (*held_)->second.bytes += bytes - bytes_;
     bytes_ = bytes;
   }
-  // Counts for this owner from now on.
-  void give_to(const std::string& owner) {
+  // Counts for this owner from now on, with so many processes.
+  void give_to(const std::string& owner, std::uint32_t pids = 0) {
     GBX_ASSERT(!held_);
     held_ = budget_->held_.try_emplace(owner).first;
+    pids_ = pids;
+    budget_->pids_ += pids;
     ++(*held_)->second.sandboxes;
     (*held_)->second.bytes += bytes_;
+    (*held_)->second.pids += pids;
   }
+  bool has_owner() const { return held_.has_value(); }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   Budget* budget_;
   std::uint64_t bytes_;
+  std::uint32_t pids_ = 0;
   std::optional<std::map<std::string, Budget::Held>::iterator> held_;
 };
 

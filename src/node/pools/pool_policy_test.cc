@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "node/pools/budget.h"
+#include "node/pools/cpu_weight.h"
 #include "node/pools/fair_queue.h"
 #include "node/pools/pool_size.h"
 #include "node/runs/result_lines.h"
@@ -150,6 +151,41 @@ TEST(Budget, GivesBackWhatItGave) {
   }
   EXPECT_EQ(released, 1);
   EXPECT_TRUE(budget.fits(2, 100));
+}
+
+TEST(CpuWeight, ManyRunsOfOneOwnerWeighLittleMoreThanAFew) {
+  EXPECT_EQ(cpu_weight_of(0), wire::kFullCpuWeight);
+  EXPECT_EQ(cpu_weight_of(1), wire::kFullCpuWeight);
+  EXPECT_EQ(cpu_weight_of(4), wire::kFullCpuWeight / 4);
+  EXPECT_EQ(cpu_weight_of(100'000), 8);
+  std::uint32_t together = 0;
+  for (std::uint32_t n = 1; n <= 64; ++n) together += cpu_weight_of(n);
+  EXPECT_LT(together, 5 * wire::kFullCpuWeight);
+}
+
+TEST(Budget, CountsTheProcessesOfEachOwner) {
+  Budget budget(100, 1000);
+  EXPECT_EQ(budget.counted_pids(128), 0u);  // not known yet
+  EXPECT_TRUE(budget.fits_pids(1u << 30));
+  budget.set_max_pids(800);
+  EXPECT_EQ(budget.counted_pids(20), 20u);
+  EXPECT_EQ(budget.counted_pids(500), 100u);  // at least eight fit
+  std::optional<Charge> first(std::in_place, budget, 1);
+  Charge second(budget, 1);
+  first->give_to("a", 100);
+  second.give_to("a", 400);
+  EXPECT_TRUE(budget.fits_pids(300));
+  EXPECT_FALSE(budget.fits_pids(301));
+  EXPECT_TRUE(budget.holds_more_than_half("a"));
+  EXPECT_FALSE(budget.is_within_share("a", 75, 0, 101));
+  EXPECT_TRUE(budget.is_within_share("a", 75, 0, 100));
+  EXPECT_FALSE(budget.is_within_share("a", 75, 749, 0));
+  EXPECT_TRUE(budget.is_within_share("a", 75, 748, 0));
+  EXPECT_TRUE(budget.is_within_share("a", 100, 1000, 800));
+  EXPECT_TRUE(budget.is_within_share("b", 75, 1000, 800));  // has none
+  first.reset();
+  EXPECT_EQ(budget.pids(), 400u);
+  EXPECT_FALSE(budget.holds_more_than_half("a"));
 }
 
 TEST(ResultLines, CutsLinesWhereTheyEnd) {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "node/async/wake_signal.h"
+#include "node/pools/cpu_weight.h"
+#include "node/pools/tenant_number.h"
 
 namespace glovebox::node {
 namespace {
@@ -13,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kTickWhileWaiting{20};
+constexpr milliseconds kLookAtHost{500};
 
 Pool::For pool_kind(const SandboxRequest& request) {
   return request.network ? Pool::For::kNetwork : Pool::For::kAny;
@@ -49,6 +52,7 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
     : io_(io),
       options_(std::move(options)),
       budget_(options_.max_sandboxes, options_.max_memory_bytes),
+      pressure_(options_.host_sample),
       launcher_(io, *this),
       templates_(launcher_, options_),
       pools_(options_),
@@ -87,10 +91,10 @@ void SandboxAllocator::attach_launcher(UniqueFd socket) {
   templates_.launcher_attached();
   creator_.launcher_attached();
   launcher_.attach(std::move(socket));
+  look_at_host_at_ = {};
+  look_at_host(options_.now());
   schedule_pump();
 }
-
-// ---- requests ----------------------------------------------------------------------------------
 
 Task<std::unique_ptr<Sandbox>> SandboxAllocator::acquire(SandboxRequest request,
                                                          std::shared_ptr<CancelFlag> cancel) {
@@ -102,7 +106,8 @@ Task<std::unique_ptr<Sandbox>> SandboxAllocator::acquire(SandboxRequest request,
   if (!queue_.empty() || !serve(waiter)) {
     if (queue_.size() >= options_.max_queue ||
         queue_.size_of(waiter->request.owner) >= options_.max_queue_per_owner) {
-      co_return fail(Errc::kResourceExhausted, "too many runs are waiting: " + why_full());
+      co_return fail(Errc::kResourceExhausted,
+                     "too many runs are waiting: " + why_full(waiter->request));
     }
     enqueue(waiter);
     if (queue_.size() > 1) pump();
@@ -156,6 +161,11 @@ bool SandboxAllocator::has_its_share(const std::string& owner) const {
   });
 }
 
+bool SandboxAllocator::is_within_share(const SandboxRequest& request) const {
+  return budget_.is_within_share(request.owner, options_.owner_share_percent, promised(request),
+                                 promised_pids(request));
+}
+
 bool SandboxAllocator::serve(const WaiterPtr& waiter) {
   if (!launcher_.up()) return false;
   const SandboxRequest& request = waiter->request;
@@ -169,6 +179,10 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
   if (const Result<> possible = check(request, status); !possible) {
     answer(*waiter, fail(possible.error()));
     return true;
+  }
+  if (!pressure_.full_reason().empty() || !is_within_share(request) ||
+      !budget_.fits_pids(promised_pids(request))) {
+    return false;
   }
   const Way way = way_for(request, status);
   if (way.pooled) {
@@ -208,7 +222,9 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
     if (!pools_.make_room(budget_, 0, more, &pool)) return false;
     std::unique_ptr<Sandbox> sandbox = pool.take(kind);
     sandbox->charge().change(bytes);
-    sandbox->charge().give_to(waiter->request.owner);
+    sandbox->charge().give_to(waiter->request.owner, promised_pids(waiter->request));
+    sandbox->set_share(cpu_weight_of(budget_.sandboxes_of(waiter->request.owner)),
+                       tenant_number(waiter->request.project));
     pool.size().on_take(options_.now());
     if (!waiter->missed) ++pool.hits;
     answer(*waiter, std::move(sandbox));
@@ -232,7 +248,7 @@ bool SandboxAllocator::serve_alone(const WaiterPtr& waiter, bool warm) {
   const std::uint64_t bytes = promised(waiter->request);
   if (!creator_.may_create() || !pools_.make_room(budget_, 1, bytes, nullptr)) return false;
   Charge charge(budget_, bytes);
-  charge.give_to(waiter->request.owner);
+  charge.give_to(waiter->request.owner, promised_pids(waiter->request));
   create_alone(waiter, warm, std::move(charge));
   return true;
 }
@@ -263,15 +279,16 @@ std::uint64_t SandboxAllocator::promised(const SandboxRequest& request) const {
   return request.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;
 }
 
+std::uint32_t SandboxAllocator::promised_pids(const SandboxRequest& request) const {
+  return request.session ? 0 : budget_.counted_pids(request.limits.pids);
+}
+
 Charge SandboxAllocator::charge_for_adopted(const Limits& limits) {
   SandboxRequest request;
   request.limits = limits;
   request.session = true;
   return Charge(budget_, promised(request), Charge::Of::kThere);
 }
-
-// ---- sandboxes created for one request
-// -----------------------------------------------------------
 
 void SandboxAllocator::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   const SandboxRequest& wanted = waiter->request;
@@ -281,6 +298,7 @@ void SandboxAllocator::create_alone(const WaiterPtr& waiter, bool warm, Charge c
   create.limits = wanted.limits;
   create.mounts = wanted.mounts;
   create.project = wanted.project;
+  create.tenant = tenant_number(wanted.project);
   create.warm = warm;
   create.session = wanted.session;
   create.layer = wanted.layer;
@@ -338,16 +356,21 @@ void SandboxAllocator::on_launcher_full() {
   pools_.drop_one();
 }
 
-std::string SandboxAllocator::why_full() const {
+std::string SandboxAllocator::why_full(const SandboxRequest& request) const {
   if (!launcher_.up()) return "the launcher is being restarted";
+  if (std::string reason = pressure_.full_reason(); !reason.empty()) return reason;
+  if (!is_within_share(request)) {
+    return "your project has its share of this host, " +
+           std::to_string(options_.owner_share_percent) + "% (pools.project_share)";
+  }
   if (!budget_.fits(1, 0)) return "the limit of sandboxes at once is reached";
   if (!creator_.full_reason().empty()) return creator_.full_reason();
   if (creator_.is_busy()) return "the launcher is busy";
+  if (!budget_.fits_pids(budget_.counted_pids(Limits{}.pids))) {
+    return "all processes for runs are in use";
+  }
   return "all memory for sandboxes is in use";
 }
-
-// ---- time, and what the launcher reports
-// ---------------------------------------------------------
 
 void SandboxAllocator::schedule_pump() {
   if (stopped_ || std::exchange(pump_scheduled_, true)) return;
@@ -365,7 +388,16 @@ void SandboxAllocator::pump() {
     uncount(*waiter);
     return true;
   });
-  if (queue_.empty()) filler_.refill();
+  if (may_refill()) filler_.refill();
+}
+
+bool SandboxAllocator::may_refill() const {
+  if (!pressure_.full_reason().empty()) return false;
+  if (queue_.empty()) return true;
+  // Who waits has been given most of the host already; the pools are for the others.
+  return options_.owner_share_percent < 100 && !queue_.any_owner([this](const std::string& owner) {
+    return !budget_.holds_more_than_half(owner);
+  });
 }
 
 void SandboxAllocator::schedule_tick() {
@@ -383,6 +415,7 @@ void SandboxAllocator::schedule_tick() {
 
 void SandboxAllocator::tick() {
   const Clock::time_point now = options_.now();
+  look_at_host(now);
   creator_.pass_overdue(now);
   fail_overdue(now);
   templates_.forget_unconfirmed();
@@ -391,14 +424,31 @@ void SandboxAllocator::tick() {
   pump();
 }
 
+void SandboxAllocator::look_at_host(Clock::time_point now) {
+  if (now < look_at_host_at_) return;
+  look_at_host_at_ = now + kLookAtHost;
+  pressure_.sample();
+  if (!launcher_.up() || is_measuring_) return;
+  is_measuring_ = true;
+  launcher_.measure_host([this, gone = gone_](Result<wire::HostMeasured> measured) {
+    if (*gone) return;
+    is_measuring_ = false;
+    if (!measured) return pressure_.launcher_lost();
+    pressure_.launcher_says(*measured);
+    // The other half is for sessions, whose projects the launcher bounds.
+    budget_.set_max_pids(measured->pids_limit / 2);
+  });
+}
+
 void SandboxAllocator::fail_overdue(Clock::time_point now) {
   std::vector<std::pair<WaiterPtr, Error>> overdue;
   queue_.for_each([&](const WaiterPtr& waiter) {
     if (!launcher_.up() && now - std::max(waiter->since, gone_at_) >= options_.launcher_wait) {
       overdue.emplace_back(waiter, Error(Errc::kUnavailable, "the launcher is not running"));
     } else if (now - waiter->since >= options_.queue_wait) {
-      overdue.emplace_back(
-          waiter, Error(Errc::kResourceExhausted, "no sandbox became free in time: " + why_full()));
+      overdue.emplace_back(waiter,
+                           Error(Errc::kResourceExhausted,
+                                 "no sandbox became free in time: " + why_full(waiter->request)));
     }
   });
   for (const WaiterPtr& waiter : being_created_) {
@@ -424,6 +474,7 @@ void SandboxAllocator::on_template(const TemplateStatus& status) {
 
 void SandboxAllocator::on_launcher_gone() {
   gone_at_ = options_.now();
+  pressure_.launcher_lost();
   pools_.clear();
   templates_.launcher_lost();
 }
@@ -441,6 +492,7 @@ NodeFigures SandboxAllocator::figures() const {
   figures.launcher_up = launcher_.up();
   figures.launcher_losses = launcher_.losses();
   figures.memory_committed_bytes = budget_.bytes();
+  figures.host = pressure_.figures();
   return figures;
 }
 

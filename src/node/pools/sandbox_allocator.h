@@ -17,6 +17,7 @@
 
 #include "base/task.h"
 #include "model/template.h"
+#include "node/host/host_pressure.h"
 #include "node/links/launcher_link.h"
 #include "node/node_options.h"
 #include "node/pools/budget.h"
@@ -81,7 +82,10 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   Result<> check(const SandboxRequest& request, const TemplateStatus& status) const;
   Way way_for(const SandboxRequest& request, const TemplateStatus& status);
   bool has_its_share(const std::string& owner) const;
+  // With this request the owner still leaves room for others.
+  bool is_within_share(const SandboxRequest& request) const;
   std::uint64_t promised(const SandboxRequest& request) const;
+  std::uint32_t promised_pids(const SandboxRequest& request) const;
 
   void create_alone(const WaiterPtr& waiter, bool warm, Charge charge);
   void alone_created(const WaiterPtr& waiter, SandboxCreation& creation,
@@ -92,19 +96,22 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   void enqueue(const WaiterPtr& waiter);
   void forget(const WaiterPtr& waiter);
   void uncount(Waiter& waiter);
-  std::string why_full() const;
+  std::string why_full(const SandboxRequest& request) const;
 
   // What waits first, in turns; then the pools.
   void pump();
   void schedule_pump();
+  bool may_refill() const;
   // Deadlines, shrinking, renewal.
   void tick();
   void schedule_tick();
   void fail_overdue(Clock::time_point now);
+  void look_at_host(Clock::time_point now);
 
   boost::asio::io_context& io_;
   NodeOptions options_;
   Budget budget_;
+  HostPressure pressure_;
   LauncherLink launcher_;
   TemplateTable templates_;
   IdlePools pools_;
@@ -113,6 +120,8 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   std::function<void(const TemplateStatus&)> on_template_change_;
   FairQueue<WaiterPtr> queue_;
   std::vector<WaiterPtr> being_created_;  // have left the queue: theirs is being created
+  Clock::time_point look_at_host_at_{};
+  bool is_measuring_ = false;
   Clock::time_point gone_at_;
   bool stopped_ = false;
   bool pump_scheduled_ = false;

@@ -222,6 +222,34 @@ TEST_F(SandboxAllocatorTest, OneOwnerHasAtMostAQuarterOfTheQueue) {
   EXPECT_FALSE(start_for("one")->done());
 }
 
+TEST_F(SandboxAllocatorTest, OneOwnerLeavesRoomForAnother) {
+  for (const bool by_memory : {false, true}) {
+    SCOPED_TRACE(by_memory ? "memory" : "sandboxes");
+    RunJob job = shell();
+    options.owner_share_percent = 75;
+    options.max_sandboxes = by_memory ? 512 : 4;
+    options.max_memory_bytes =
+        by_memory ? 4 * (job.limits.memory_bytes + job.limits.disk_bytes) : 64ull << 30;
+    begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+    launcher.script = {.out = "begun\n", .hangs = true};
+    const auto has_begun = [](const auto& call) { return !call->sink.out.empty(); };
+    std::vector<std::shared_ptr<Call>> many;
+    job.owner = "many";
+    for (int i = 0; i < 8; ++i) many.push_back(start(job));
+    until([&] { return std::count_if(many.begin(), many.end(), has_begun) == 3; });
+    settle();
+    EXPECT_EQ(std::count_if(many.begin(), many.end(), has_begun), 3) << "and no other waits";
+    job.owner = "one";
+    const auto other = start(job);
+    until([&] { return has_begun(other); });
+    for (const auto& call : many) call->cancel->cancel();
+    other->cancel->cancel();
+    until([&] { return launcher.alive.empty(); });
+    node.reset();
+    settle();
+  }
+}
+
 TEST_F(SandboxAllocatorTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
   for (const bool by_memory : {false, true}) {
     SCOPED_TRACE(by_memory ? "memory" : "sandboxes");
@@ -256,6 +284,67 @@ TEST_F(SandboxAllocatorTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
     node.reset();
     settle();
   }
+}
+
+TEST_F(SandboxAllocatorTest, RunsGetNoMoreProcessesThanThereAreForThem) {
+  launcher.host.pids_limit = 8192;  // a half is for runs
+  begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+  until([&] { return node->figures().host.pids_limit == 8192; });
+  launcher.script.hangs = true;
+  RunJob job = shell();
+  job.limits.pids = 500;
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < 9; ++i) calls.push_back(start(job));
+  until([&] { return launcher.alive.size() == 8; });
+  settle();
+  EXPECT_EQ(launcher.alive.size(), 8u);
+  now += seconds(11);
+  until([&] { return calls[8]->done(); });
+  EXPECT_EQ(calls[8]->result->error().code(), Errc::kResourceExhausted);
+  EXPECT_THAT(calls[8]->result->error().message(), HasSubstr("processes"));
+  for (const auto& call : calls) call->cancel->cancel();
+}
+
+TEST_F(SandboxAllocatorTest, AFullHostAdmitsNothingUntilItHasRoom) {
+  HostSample sample{.stalled_percent = 0.0, .total_bytes = 32u << 20, .available_bytes = 100};
+  options.host_sample = [&sample] { return sample; };
+  begin({status_of("python", RuntimeKind::kPython, 2, 2)});
+  const auto refused = start(python());
+  const auto later = start(python());
+  settle();
+  EXPECT_FALSE(refused->done());
+  EXPECT_EQ(launcher.created, 0);  // for no pool either
+  EXPECT_THAT(node->figures().host.full_reason, HasSubstr("memory left"));
+  now += seconds(11);
+  until([&] { return refused->done() && later->done(); });
+  EXPECT_EQ(refused->result->error().code(), Errc::kResourceExhausted);
+  EXPECT_THAT(refused->result->error().message(), HasSubstr("memory left"));
+  const auto waits = start(python());
+  sample.available_bytes = 16u << 20;
+  now += seconds(1);
+  until([&] { return waits->done(); });
+  EXPECT_TRUE(*waits->result);
+  EXPECT_EQ(node->figures().host.full_reason, "");
+}
+
+TEST_F(SandboxAllocatorTest, TheLauncherIsToldProjectsApartAndNothingOfWhatWaits) {
+  begin({status_of("python", RuntimeKind::kPython, 1, 1),
+         status_of("base", RuntimeKind::kNone, 0, 0)});
+  fill("python", 1);
+  ASSERT_EQ(launcher.tenants, (std::vector<std::uint64_t>{0}));
+  RunJob job = shell();
+  for (const char* project : {"one", "other", "one"}) {
+    job.project = project;
+    ASSERT_TRUE(*finish(job)->result);
+  }
+  std::vector<std::uint64_t> told;
+  for (std::size_t i = 0; i < launcher.tenants.size(); ++i) {
+    if (launcher.templates[i] == "base") told.push_back(launcher.tenants[i]);
+  }
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_NE(told[0], 0u);
+  EXPECT_NE(told[0], told[1]);
+  EXPECT_EQ(told[0], told[2]);
 }
 
 TEST_F(SandboxAllocatorTest, MemoryIsGivenOnceAndWaitingSandboxesMakeRoom) {

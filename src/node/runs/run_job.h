@@ -1,4 +1,4 @@
-// One run on this host, from the wish to the report: a sandbox that was never used before, taken
+// One run on this host, from the request to the report: a sandbox that was never used before, taken
 // from a pool or made, files in, code or a program with live streams, files out, the sandbox gone.
 // Single-threaded: everything here lives on the server's one io_context.
 #pragma once

@@ -10,6 +10,7 @@
 
 #include "base/task.h"
 #include "model/template.h"
+#include "node/host/host_pressure.h"
 #include "node/runs/run_job.h"
 
 namespace glovebox::node {
@@ -46,6 +47,7 @@ struct NodeFigures {
   std::uint64_t launcher_losses = 0;  // how often it went away under us
   std::uint64_t memory_committed_bytes = 0;
   NetworkTotals network;
+  HostFigures host;
 };
 
 class RunService {

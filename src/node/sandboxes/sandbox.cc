@@ -46,7 +46,8 @@ void Sandbox::take(const Limits& limits, Network network) {
   if (!make_.waits || ended_ || lost_) return;
   launcher_.take(
       id_, limits,
-      network == Network::kUp ? LauncherLink::Network::kUp : LauncherLink::Network::kAsItIs);
+      network == Network::kUp ? LauncherLink::Network::kUp : LauncherLink::Network::kAsItIs,
+      {.cpu_weight = cpu_weight_, .tenant = tenant_});
 }
 
 void Sandbox::begin_destroy() {

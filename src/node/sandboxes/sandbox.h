@@ -50,6 +50,11 @@ class Sandbox {
 
   // Asserts that it is given to a run only once.
   void give();
+  // Before take(): whose it is and its part of the CPUs beside other runs; see cpu_weight_of().
+  void set_share(std::uint16_t cpu_weight, std::uint64_t tenant) {
+    cpu_weight_ = cpu_weight;
+    tenant_ = tenant;
+  }
   // Asks the launcher to start an idle one; `network`: whether to bring its network up.
   enum class Network : bool { kNone, kUp };
   void take(const Limits& limits, Network network);
@@ -77,6 +82,8 @@ class Sandbox {
   Charge charge_;
   WatchedFd socket_;
   Make make_;
+  std::uint16_t cpu_weight_ = wire::kFullCpuWeight;
+  std::uint64_t tenant_ = 0;
   bool given_ = false;
   bool destroying_ = false;
   bool outlives_ = false;

@@ -54,6 +54,9 @@ class LiveSession final : public Session,
   const std::string& template_name() const override { return template_name_; }
   bool alive() const override { return !connection_->is_over(); }
   bool paused() const override { return paused_; }
+  void set_owner(const std::string& project) override {
+    if (sandbox_ && !sandbox_->charge().has_owner()) sandbox_->charge().give_to(project);
+  }
 
   Task<Started> start(ProcessSpec spec, Attach attach) override {
     return processes_->start(std::move(spec), attach);

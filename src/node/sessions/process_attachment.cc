@@ -11,7 +11,7 @@ boost::asio::awaitable<Attachment::Event> ProcessAttachment::next(Clock::time_po
   while (true) {
     if (reader->closed) co_return Gone{"it was closed"};
     // What has arrived is given although no more can come, unless another reader has it now.
-    if (reader->taken_over) co_return Gone{*reader->gone};
+    if (reader->taken_over) co_return Gone{*reader->gone, true};
     std::optional<Event> event = reader->inbox.next();
     processes->acknowledge(reader->inbox.acknowledge(!event.has_value()));
     if (event) co_return std::move(*event);

@@ -177,7 +177,8 @@ Task<SessionUsage> SessionHost::measure_session(SandboxId id) {
                      .processes = now.processes,
                      .disk_bytes = now.disk_bytes,
                      .disk_limit_bytes = now.disk_limit_bytes,
-                     .oom_kills = now.oom_kills};
+                     .oom_kills = now.oom_kills,
+                     .socket_bytes = now.socket_bytes};
   co_return usage;
 }
 

@@ -224,6 +224,32 @@ TEST_F(SessionTest, IsCountedAlsoWhenItDoesNotFit) {
   EXPECT_EQ((*more)->error().code(), Errc::kResourceExhausted);
 }
 
+TEST_F(SessionTest, CountsForItsProjectAfterARestart) {
+  options.max_sandboxes = 4;
+  options.owner_share_percent = 75;
+  begin_base();
+  std::vector<SandboxId> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(make()->id());
+  restart_server();
+  until([&] { return service().adopted(); });
+  for (const SandboxId& id : ids) {
+    service().find_session(id)->set_owner("greedy");
+    service().find_session(id)->set_owner("another");  // it has one
+  }
+  SessionSpec wanted = spec();
+  wanted.owner = "greedy";
+  auto more = spawn(service().create_session(wanted, nullptr));
+  settle();
+  EXPECT_FALSE(more->has_value());
+  wanted.owner = "another";
+  auto of_another = spawn(service().create_session(wanted, nullptr));
+  until([&] { return of_another->has_value(); });
+  EXPECT_TRUE((*of_another)->has_value());
+  now += options.queue_wait;
+  until([&] { return more->has_value(); });
+  EXPECT_EQ((*more)->error().code(), Errc::kResourceExhausted);
+}
+
 TEST_F(SessionTest, ThatDoesNotAnswerTheNextServerIsEnded) {
   options.agent_wait = milliseconds(30);
   begin_base();

@@ -84,6 +84,7 @@ class Attachment {
   };
   struct Gone {  // no more will come: the session ended, or another reader took over
     std::string why;
+    bool taken_over = false;
   };
   struct Nothing {};  // the deadline came first
   using Event = std::variant<Chunk, Lost, Exited, Gone, Nothing>;
@@ -128,6 +129,7 @@ struct SessionUsage {
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_limit_bytes = 0;
   std::uint32_t oom_kills = 0;
+  std::uint64_t socket_bytes = 0;  // of the memory: buffers of sockets
 };
 
 // One session. Held by shared_ptr: calls to one that has ended fail with kUnavailable.
@@ -139,6 +141,9 @@ class Session {
   virtual const std::string& template_name() const = 0;
   virtual bool alive() const = 0;
   virtual bool paused() const { return false; }
+  // The launcher does not know whose an adopted session is: it counts for this project from now on.
+  // One that has an owner keeps it.
+  virtual void set_owner(const std::string& /*project*/) {}
 
   // With kYes the attachment reads from the first byte. Errors: kNotFound (no such
   // program, directory or user), kPermissionDenied, kResourceExhausted (no process to spare), ...

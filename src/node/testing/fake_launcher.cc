@@ -184,7 +184,11 @@ void FakeLauncher::on_message() {
   } else if (const auto* lending = std::get_if<wire::LendNetwork>(&request)) {
     lend(*lending);
   } else if (const auto* measuring = std::get_if<wire::MeasureSandbox>(&request)) {
-    say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, 1});
+    say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, oom_kills, 512});
+  } else if (const auto* all = std::get_if<wire::MeasureHost>(&request)) {
+    wire::HostMeasured measured = host;
+    measured.seq = all->seq;
+    say(measured);
   } else {
     (void)on_layers(request);
   }
@@ -288,6 +292,7 @@ void FakeLauncher::make(Making making) {
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
   templates.push_back(request.template_name);
+  tenants.push_back(request.tenant);
   if (request.session) return make_session(std::move(making));
   const SandboxId id = SandboxId::make();
   UniqueFd socket = std::move(making.fds.at(0));

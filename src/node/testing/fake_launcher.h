@@ -71,6 +71,8 @@ class FakeLauncher {
   std::optional<wire::SandboxRefused> refuses_lending;
   std::optional<wire::SandboxRefused> refuses_layers;  // everything that is asked of them
   std::map<std::string, LayerRecord> layers;           // that it keeps, by id
+  wire::HostMeasured host;                             // what all sandboxes use together
+  std::uint32_t oom_kills = 1;                         // of every session
 
   // What was seen.
   int created = 0;
@@ -83,6 +85,7 @@ class FakeLauncher {
   std::vector<std::string> taken;                     // ids, in order
   std::vector<std::string> jobs;                      // the code of each job, in order
   std::vector<std::string> templates;                 // of each making, in order
+  std::vector<std::uint64_t> tenants;                 // of each making, in order
   std::set<std::string> alive;
   std::map<std::string, std::string> files_put;
   std::vector<NetworkStage> networks;                         // of each making, in order

@@ -34,6 +34,7 @@ std::vector<LauncherRequest> requests() {
   create.seq = 77;
   create.warm = true;
   create.project = "default";
+  create.tenant = 0xfedcba9876543210;
   CreateSandbox session;
   session.session = true;
   CreateSandbox making = session;
@@ -47,7 +48,7 @@ std::vector<LauncherRequest> requests() {
   layered.layers = {std::string(kLayerIdSize, '0'), std::string(kLayerIdSize, 'f')};
   return {create,
           CreateSandbox{},
-          TakeSandbox{SandboxId::make(), create.limits, true},
+          TakeSandbox{SandboxId::make(), create.limits, true, 17, 0x1234},
           DestroySandbox{SandboxId::make()},
           BecomeServer{},
           PrepareTemplate{"python"},
@@ -65,7 +66,8 @@ std::vector<LauncherRequest> requests() {
           DefineTemplate{9, definition},
           DefineTemplate{10, {"own.0123456789abcdefghij", "base", {}, {}, {}}},
           ForgetTemplate{11, "own.0123456789abcdefghij"},
-          LendNetwork{12, SandboxId::make()}};
+          LendNetwork{12, SandboxId::make()},
+          MeasureHost{18}};
 }
 
 std::vector<LauncherReply> replies() {
@@ -86,11 +88,12 @@ std::vector<LauncherReply> replies() {
           SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}},
           SandboxListed{4, SandboxId::make(), EngineKind::kJail, "python", Limits{}, WallSet(7), 2,
                         true},
-          SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7},
-          SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7},
+          SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7, 8},
+          SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7, 8},
           Done{3},
           NetworkLent{5},
-          LayerListed{6, layer_record()}};
+          LayerListed{6, layer_record()},
+          HostMeasured{7, 1ull << 40, 2, 3, 4, 5}};
 }
 
 std::vector<ClientFrame> client_frames() {
@@ -133,7 +136,7 @@ std::vector<PlanMessage> plan_messages() {
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
           SandboxHello{},
-          SandboxBasics{4, NetworkStage::kUp},
+          SandboxBasics{4, NetworkStage::kUp, {16, 131'072, 8, 2048}},
           RaiseNetwork{},
           SandboxTaken{{}, true},
           SandboxSealed{WallSet(3), true},
@@ -175,6 +178,13 @@ TEST(GuestFrames, RefuseANulInAnArgument) {
 TEST(LauncherMessages, RefuseALimitOfZero) {
   CreateSandbox create;
   create.limits.memory_bytes = 0;
+  EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(create))));
+}
+
+TEST(LauncherMessages, RefuseAnUnknownEngine) {
+  CreateSandbox create;
+  EXPECT_TRUE(decode_launcher_request(encode(LauncherRequest(create))));
+  create.engine = static_cast<EngineKind>(255);
   EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(create))));
 }
 

@@ -6,7 +6,7 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::uint8_t kPlanProtocol = 4;
+constexpr std::uint8_t kPlanProtocol = 5;
 constexpr std::size_t kMaxPlanMounts = 17;  // kMaxMounts, and a layer
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxPlanStep = 256;
@@ -71,6 +71,10 @@ struct PlanEncoder {
     ByteWriter writer = begin_plan(kPlanBasics);
     writer.number(basics.cgroups);
     writer.number(static_cast<std::uint8_t>(basics.network));
+    writer.number(basics.shares.terminals);
+    writer.number(basics.shares.open_files);
+    writer.number(basics.shares.inotify_instances);
+    writer.number(basics.shares.inotify_watches);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxPlan& plan) const {
@@ -193,7 +197,12 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       if (cgroups > kMaxPlanCgroups || network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
         return malformed_plan();
       }
-      message = SandboxBasics{cgroups, static_cast<NetworkStage>(network)};
+      SandboxShares shares;
+      shares.terminals = from.number<std::uint32_t>();
+      shares.open_files = from.number<std::uint32_t>();
+      shares.inotify_instances = from.number<std::uint32_t>();
+      shares.inotify_watches = from.number<std::uint32_t>();
+      message = SandboxBasics{cgroups, static_cast<NetworkStage>(network), shares};
       break;
     }
     case kPlanSealed: {

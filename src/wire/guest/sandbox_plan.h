@@ -30,6 +30,7 @@
 #include "base/guest_path.h"
 #include "base/result.h"
 #include "model/limits.h"
+#include "model/sandbox_shares.h"
 #include "model/sandbox_spec.h"
 #include "model/template.h"
 #include "model/wall.h"
@@ -51,7 +52,7 @@ struct MakeSandbox {
   bool operator==(const MakeSandbox&) const = default;
 };
 
-// Descriptors: the zygote's socket, root, usr, dev, then a file per cgroup.
+// Descriptors: the zygote's socket, root, usr, dev, its boot id, then a file per cgroup.
 struct MakeZygote {
   std::uint32_t uid = 0;  // in the nursery's numbers; used by this zygote only
   std::uint8_t cgroups = 0;
@@ -69,11 +70,12 @@ struct SandboxHello {
 struct SandboxBasics {
   std::uint8_t cgroups = 0;
   NetworkStage network = NetworkStage::kNone;
+  SandboxShares shares;
   bool operator==(const SandboxBasics&) const = default;
 };
 
-// Descriptors of a plan, in this order: root, usr, shm, of a session its upper (the root of its
-// writable filesystem), then one per mount.
+// Descriptors of a plan, in this order: root, usr, shm, its boot id, of a session its upper (the
+// root of its writable filesystem), then one per mount.
 struct SandboxPlan {
   Limits limits;
   bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in

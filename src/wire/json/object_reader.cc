@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "wire/json/closest_match.h"
+#include "base/nearest.h"
 
 namespace glovebox::wire {
 namespace {
@@ -124,9 +124,9 @@ Result<> ObjectReader::finish() const {
   for (const auto& field : *object_) {
     const std::string_view name(field.key().data(), field.key().size());
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    const std::string_view nearest = closest_match(name, known_);
+    const std::string_view near = nearest(name, known_);
     std::string why = "unknown field";
-    if (!nearest.empty()) why += "; did you mean \"" + std::string(nearest) + "\"?";
+    if (!near.empty()) why += "; did you mean \"" + std::string(near) + "\"?";
     return bad(name.substr(0, 60), why);
   }
   return {};

@@ -27,6 +27,7 @@ enum LauncherKind : std::uint8_t {
   kNoteLayer,
   kDropLayer,
   kListLayers,
+  kMeasureHost,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,
@@ -36,6 +37,7 @@ enum LauncherKind : std::uint8_t {
   kDone,
   kLent,
   kLayerListed,
+  kHostMeasured,
 };
 
 inline constexpr std::size_t kMaxLauncherName = 64;

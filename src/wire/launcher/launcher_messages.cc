@@ -29,6 +29,7 @@ struct LauncherMessageEncoder {
     writer.number(static_cast<std::uint8_t>(create.network));
     writer.text(create.layer);
     writer.number(static_cast<std::uint8_t>(create.make_layer));
+    writer.number(create.tenant);
     return writer.take();
   }
   std::vector<std::byte> operator()(const TakeSandbox& take) const {
@@ -36,6 +37,8 @@ struct LauncherMessageEncoder {
     writer.text(take.id.str());
     put_limits(writer, take.limits);
     writer.number(static_cast<std::uint8_t>(take.network_up));
+    writer.number(take.cpu_weight);
+    writer.number(take.tenant);
     return writer.take();
   }
   std::vector<std::byte> operator()(const DestroySandbox& destroy) const {
@@ -117,6 +120,11 @@ struct LauncherMessageEncoder {
     writer.number(list.seq);
     return writer.take();
   }
+  std::vector<std::byte> operator()(const MeasureHost& measure) const {
+    ByteWriter writer = begin_launcher_message(kMeasureHost);
+    writer.number(measure.seq);
+    return writer.take();
+  }
 };
 
 Result<LauncherRequest> get_create(ByteReader& from) {
@@ -146,6 +154,7 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   const auto network = from.number<std::uint8_t>();
   create.layer = from.text(kLayerIdSize);
   const auto make_layer = from.number<std::uint8_t>();
+  create.tenant = from.number<std::uint64_t>();
   if (!from.finished() || warm > 1 || waits > 1 || session > 1 || make_layer > 1 ||
       (!create.layer.empty() && !is_layer_id(create.layer)) ||
       network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
@@ -220,8 +229,13 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       auto id = get_sandbox_id(from);
       const Limits limits = get_limits(from);
       const auto network_up = from.number<std::uint8_t>();
-      if (!id || !from.finished() || network_up > 1) return malformed_launcher_message();
-      return TakeSandbox{std::move(*id), limits, network_up == 1};
+      const auto cpu_weight = from.number<std::uint16_t>();
+      const auto tenant = from.number<std::uint64_t>();
+      if (!id || !from.finished() || network_up > 1 || cpu_weight == 0 ||
+          cpu_weight > kFullCpuWeight) {
+        return malformed_launcher_message();
+      }
+      return TakeSandbox{std::move(*id), limits, network_up == 1, cpu_weight, tenant};
     }
     case kBecomeServer:
       if (!from.finished()) return malformed_launcher_message();
@@ -288,6 +302,11 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       const ListLayers list{from.number<std::uint32_t>()};
       if (!from.finished()) return malformed_launcher_message();
       return list;
+    }
+    case kMeasureHost: {
+      const MeasureHost measure{from.number<std::uint32_t>()};
+      if (!from.finished()) return malformed_launcher_message();
+      return measure;
     }
     default:
       return malformed_launcher_message();

@@ -21,9 +21,10 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 6;
+inline constexpr std::uint8_t kLauncherProtocol = 7;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
+inline constexpr std::uint16_t kFullCpuWeight = 1024;
 inline constexpr std::size_t kMaxMountName = 512;
 
 struct MountRequest {
@@ -66,6 +67,9 @@ struct CreateSandbox {
   // has ended.
   std::string layer = {};
   bool make_layer = false;
+  // Whose share of the host it uses, as a server says: an opaque number, the same for all sandboxes
+  // of a project. 0: nobody's in particular.
+  std::uint64_t tenant = 0;
   bool operator==(const CreateSandbox&) const = default;
 };
 // Gives a waiting sandbox to a run, with the run's limits. Not answered on success: the agent
@@ -75,6 +79,9 @@ struct TakeSandbox {
   SandboxId id;
   Limits limits;
   bool network_up = false;  // one that was prepared
+  // Its part of the CPUs when all of them are wanted, beside other runs'; at most kFullCpuWeight.
+  std::uint16_t cpu_weight = kFullCpuWeight;
+  std::uint64_t tenant = 0;  // as CreateSandbox's
   bool operator==(const TakeSandbox&) const = default;
 };
 struct DestroySandbox {
@@ -159,10 +166,15 @@ struct ListLayers {
   std::uint32_t seq = 0;
   bool operator==(const ListLayers&) const = default;
 };
+// What all sandboxes of this launcher use together. Answered by HostMeasured.
+struct MeasureHost {
+  std::uint32_t seq = 0;
+  bool operator==(const MeasureHost&) const = default;
+};
 using LauncherRequest =
     std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate,
                  ListSandboxes, FreezeSandbox, MeasureSandbox, DefineTemplate, ForgetTemplate,
-                 LendNetwork, KeepLayer, NoteLayer, DropLayer, ListLayers>;
+                 LendNetwork, KeepLayer, NoteLayer, DropLayer, ListLayers, MeasureHost>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {
@@ -212,7 +224,18 @@ struct SandboxMeasured {
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_limit_bytes = 0;
   std::uint32_t oom_kills = 0;
+  std::uint64_t socket_bytes = 0;  // of the memory: buffers of sockets
   bool operator==(const SandboxMeasured&) const = default;
+};
+// A limit of 0: there is none.
+struct HostMeasured {
+  std::uint32_t seq = 0;
+  std::uint64_t memory_bytes = 0;  // without page cache
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t socket_bytes = 0;  // of the memory: buffers of sockets
+  std::uint32_t pids = 0;
+  std::uint32_t pids_limit = 0;
+  bool operator==(const HostMeasured&) const = default;
 };
 // Descriptors: as OpenNetwork in gateway_messages.h takes them.
 struct NetworkLent {
@@ -228,8 +251,9 @@ struct Done {
   std::uint32_t seq = 0;
   bool operator==(const Done&) const = default;
 };
-using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged,
-                                   SandboxListed, SandboxMeasured, Done, NetworkLent, LayerListed>;
+using LauncherReply =
+    std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged, SandboxListed,
+                 SandboxMeasured, Done, NetworkLent, LayerListed, HostMeasured>;
 
 std::vector<std::byte> encode(const LauncherRequest& request);
 std::vector<std::byte> encode(const LauncherReply& reply);

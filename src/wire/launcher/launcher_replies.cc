@@ -85,6 +85,17 @@ struct LauncherReplyEncoder {
     writer.number(measured.disk_bytes);
     writer.number(measured.disk_limit_bytes);
     writer.number(measured.oom_kills);
+    writer.number(measured.socket_bytes);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const HostMeasured& measured) const {
+    ByteWriter writer = begin_launcher_message(kHostMeasured);
+    writer.number(measured.seq);
+    writer.number(measured.memory_bytes);
+    writer.number(measured.memory_limit_bytes);
+    writer.number(measured.socket_bytes);
+    writer.number(measured.pids);
+    writer.number(measured.pids_limit);
     return writer.take();
   }
   std::vector<std::byte> operator()(const NetworkLent& lent) const {
@@ -137,6 +148,19 @@ Result<LauncherReply> get_measured(ByteReader& from) {
   measured.disk_bytes = from.number<std::uint64_t>();
   measured.disk_limit_bytes = from.number<std::uint64_t>();
   measured.oom_kills = from.number<std::uint32_t>();
+  measured.socket_bytes = from.number<std::uint64_t>();
+  if (!from.finished()) return malformed_launcher_message();
+  return measured;
+}
+
+Result<LauncherReply> get_host_measured(ByteReader& from) {
+  HostMeasured measured;
+  measured.seq = from.number<std::uint32_t>();
+  measured.memory_bytes = from.number<std::uint64_t>();
+  measured.memory_limit_bytes = from.number<std::uint64_t>();
+  measured.socket_bytes = from.number<std::uint64_t>();
+  measured.pids = from.number<std::uint32_t>();
+  measured.pids_limit = from.number<std::uint32_t>();
   if (!from.finished()) return malformed_launcher_message();
   return measured;
 }
@@ -196,6 +220,8 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
       return get_template_list(from);
     case kMeasured:
       return get_measured(from);
+    case kHostMeasured:
+      return get_host_measured(from);
     case kDone: {
       const Done done{from.number<std::uint32_t>()};
       if (!from.finished()) return malformed_launcher_message();

@@ -112,6 +112,13 @@ TEST(DependenciesJson, NoOptionsPathsOrAddresses) {
   EXPECT_FALSE(check_package_specifier("a\nb"));
   EXPECT_FALSE(check_package_specifier("a\x7f"));
   EXPECT_FALSE(check_package_specifier("p\xc3\xa4ndas"));
+  for (const char* line : {"a==1 \x7f", "a==1 \x1f"}) {
+    EXPECT_THAT(of_requirements(line), HasSubstr("no control characters")) << line;
+  }
+  for (const char* line : {"a\t==1", "a==1 \xc3\xa4"}) {
+    EXPECT_THAT(of_requirements(line), HasSubstr("printable ASCII")) << line;
+  }
+  EXPECT_EQ(of_requirements("a>=1  # \xc3\xa4\n"), "taken");
   EXPECT_FALSE(check_package_specifier(""));
   EXPECT_TRUE(check_package_specifier(std::string(kMaxDependencyBytes, 'a')));
   EXPECT_FALSE(check_package_specifier(std::string(kMaxDependencyBytes + 1, 'a')));

@@ -7,7 +7,6 @@
 #include "base/base64.h"
 #include "model/template_rules.h"
 #include "wire/guest/guest_frames.h"
-#include "wire/json/closest_match.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"

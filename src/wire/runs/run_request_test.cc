@@ -105,6 +105,10 @@ TEST(RunRequest, AMistakeNamesItsField) {
   EXPECT_THAT(with(R"("files":[{"path":"x"}])"), HasSubstr("files[0].content: is missing"));
   EXPECT_THAT(with(R"("files":[{"path":"x","content_base64":"A"}])"),
               HasSubstr("files[0].content_base64: is not valid base64"));
+  EXPECT_THAT(with(R"("files":[{"path":"x","content":"1","content_base64":"AA=="}])"),
+              HasSubstr("files[0].content_base64: cannot be combined with content"));
+  EXPECT_THAT(with(R"("files":[{"path":"x/","content":"1"}])"), HasSubstr("must name a file"));
+  EXPECT_THAT(with(R"("files":[{"path":"/","content":"1"}])"), HasSubstr("must name a file"));
   EXPECT_THAT(with(R"("files":[{"path":"x","content":"","mode":"4755"}])"),
               HasSubstr("files[0].mode"));
   EXPECT_THAT(with(R"("args":[1])"), HasSubstr("args[0]: must be a string"));

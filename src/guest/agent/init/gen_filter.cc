@@ -6,6 +6,7 @@
 // refused on purpose answers EPERM, which is what a container's user is used to.
 #include <errno.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -108,19 +109,80 @@ void refuse_sockets(scmp_filter_ctx filter) {
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socketpair), 1,
                         SCMP_A0(SCMP_CMP_NE, AF_UNIX)),
        "socketpair");
+  struct Types {
+    std::uint64_t mask;
+    std::uint64_t value;
+    int error;
+  };
+  // Streams and datagrams only; every other type is here exactly once. The kernel's own flags
+  // (SOCK_CLOEXEC, SOCK_NONBLOCK) are above these four bits. SOCK_SEQPACKET would reach SCTP, and
+  // other types would have the kernel look for modules.
+  static constexpr Types kOtherTypes[] = {
+      {0x7, 0, ESOCKTNOSUPPORT},  // none, and 8
+      {0xf, SOCK_RAW, EPERM},
+      {0x4, 0x4, ESOCKTNOSUPPORT},  // SOCK_RDM, SOCK_SEQPACKET,
+                                    // SOCK_DCCP, 7, and 12 to 15
+      {0xf, 9, ESOCKTNOSUPPORT},
+      {0xf, SOCK_PACKET, EPERM},
+      {0xf, 11, ESOCKTNOSUPPORT},
+  };
   for (const std::uint64_t family : {AF_INET, AF_INET6}) {
     // UDP (17) is the highest that is wanted. Above it are SCTP, UDP-Lite, MPTCP and the like: much
     // kernel for little use. What is below needs a raw socket.
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
                           SCMP_A0(SCMP_CMP_EQ, family), SCMP_A2(SCMP_CMP_GT, 17)),
          "protocol");
-    for (const std::uint64_t type : {3ull /* SOCK_RAW */, 10ull /* SOCK_PACKET */}) {
-      must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
-                            SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),
-                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)),
-           "raw socket");
+    for (const Types& types : kOtherTypes) {
+      must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<std::uint32_t>(types.error)),
+                            SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),
+                            SCMP_A1(SCMP_CMP_MASKED_EQ, types.mask, types.value)),
+           "socket type");
     }
   }
+}
+
+// Options that a kernel may be built without, and programs can do without.
+void refuse_socket_options(scmp_filter_ctx filter) {
+  struct SocketOption {
+    std::uint64_t level;
+    std::uint64_t name;
+  };
+  static constexpr SocketOption kOptions[] = {
+      {IPPROTO_TCP, 31},  // TCP_ULP: TLS in the kernel, much code that reads what peers send
+      // Programs for the kernel: their machine code comes out of one budget of the whole host
+      // (net.core.bpf_jit_limit), without which no sandbox can start.
+      {SOL_SOCKET, 26},  // SO_ATTACH_FILTER
+      {SOL_SOCKET, 50},  // SO_ATTACH_BPF
+      {SOL_SOCKET, 51},  // SO_ATTACH_REUSEPORT_CBPF
+      {SOL_SOCKET, 52},  // SO_ATTACH_REUSEPORT_EBPF
+  };
+  for (const SocketOption& option : kOptions) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, option.level),
+                          SCMP_A2(SCMP_CMP_MASKED_EQ, kLow32, option.name)),
+         "setsockopt");
+  }
+}
+
+// A guest's own filters: for the same reason as above. EINVAL is the answer of a kernel without
+// filters, which programs that would like one know. The filter with this rule is the last that can
+// be installed.
+void refuse_more_filters(scmp_filter_ctx filter) {
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(seccomp), 1,
+                        SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 1 /* SET_MODE_FILTER */)),
+       "seccomp");
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 2,
+                        SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 22 /* PR_SET_SECCOMP */),
+                        SCMP_A1(SCMP_CMP_EQ, 2 /* SECCOMP_MODE_FILTER */)),
+       "prctl");
+}
+
+// User notifications: a large kernel interface without ordinary use. For those that may still
+// install filters.
+void refuse_listeners(scmp_filter_ctx filter) {
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
+       "listener");
 }
 
 // A setuid file in a host directory that is mounted writable would be setuid on the host.
@@ -150,7 +212,7 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
   }
 }
 
-void refuse_the_rest(scmp_filter_ctx filter) {
+void refuse_held_tracees(scmp_filter_ctx filter) {
   // A tracee that stops at its exit dies only when its tracer lets it, even if it is killed: two
   // that trace each other so would never die, and neither would their sandbox.
   for (const std::uint64_t request : {0x4206ull /* SEIZE */, 0x4200ull /* SETOPTIONS */}) {
@@ -159,10 +221,6 @@ void refuse_the_rest(scmp_filter_ctx filter) {
                           SCMP_A3(SCMP_CMP_MASKED_EQ, 0x40, 0x40 /* PTRACE_O_TRACEEXIT */)),
          "hold at exit");
   }
-  // User notifications: a large kernel interface without ordinary use.
-  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
-                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
-       "listener");
 }
 
 // The process engine has no namespace between the guest and the host's other processes, so what
@@ -201,14 +259,12 @@ void refuse_for_process_engine(scmp_filter_ctx filter) {
 // Root inside a session has the agent's own uid: what the kernel lets one do to a process of the
 // same user is refused where it would reach the agent.
 void refuse_reaching_the_agent(scmp_filter_ctx filter) {
-  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
-                        SCMP_A0(SCMP_CMP_NE, 0)),  // zero is the caller itself
-       "prlimit64");
-  for (const int number : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
-                           SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
+  for (const int number :
+       {SCMP_SYS(prlimit64), SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+        SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
                           SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 1)),
-         "schedule the agent");
+         "limit or schedule the agent");
   }
   for (const int number : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
@@ -289,13 +345,18 @@ int main(int argc, char** argv) {
   FILE* to = fopen(argv[1], "w");
   if (to == nullptr) return 1;
 
-  scmp_filter_ctx refuse = begin(SCMP_ACT_ALLOW);
-  refuse_ioctls(refuse);
-  refuse_namespaces(refuse);
-  refuse_sockets(refuse);
-  refuse_setuid_files(refuse);
-  refuse_the_rest(refuse);
-  write_array(refuse, "kRefuse", to);
+  // Of a run, and of a zygote, whose children add one more (see kJoined).
+  for (const bool zygote : {false, true}) {
+    scmp_filter_ctx refuse = begin(SCMP_ACT_ALLOW);
+    refuse_ioctls(refuse);
+    refuse_namespaces(refuse);
+    refuse_sockets(refuse);
+    refuse_socket_options(refuse);
+    refuse_setuid_files(refuse);
+    refuse_held_tracees(refuse);
+    zygote ? refuse_listeners(refuse) : refuse_more_filters(refuse);
+    write_array(refuse, zygote ? "kRefuseZygote" : "kRefuse", to);
+  }
 
   write_array(make_allow(For::kRun), "kAllow", to);
   write_array(make_allow(For::kZygote), "kAllowZygote", to);
@@ -307,9 +368,11 @@ int main(int argc, char** argv) {
     refuse_ioctls(session);
     refuse_namespaces(session);
     refuse_sockets(session);
+    refuse_socket_options(session);
     if (!setuid_files) refuse_setuid_files(session);
-    refuse_the_rest(session);
+    refuse_held_tracees(session);
     refuse_reaching_the_agent(session);
+    refuse_more_filters(session);
     write_array(session, setuid_files ? "kRefuseSession" : "kRefuseSessionWithMounts", to);
   }
   write_array(make_allow(For::kSession), "kAllowSession", to);
@@ -317,10 +380,12 @@ int main(int argc, char** argv) {
   // What a zygote has more than a guest, and its children give up.
   scmp_filter_ctx joined = begin(SCMP_ACT_ALLOW);
   must(seccomp_rule_add(joined, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
+  refuse_more_filters(joined);
   write_array(joined, "kJoined", to);
   scmp_filter_ctx joined_session = begin(SCMP_ACT_ALLOW);
   must(seccomp_rule_add(joined_session, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
   refuse_reaching_the_agent(joined_session);
+  refuse_more_filters(joined_session);
   write_array(joined_session, "kJoinedSession", to);
 
   scmp_filter_ctx process = begin(SCMP_ACT_ALLOW);

@@ -7,7 +7,6 @@ namespace glovebox::agent {
 
 inline constexpr uid_t kGuestUid = 1000;
 inline constexpr gid_t kGuestGid = 1000;
-inline constexpr gid_t kTtyGid = 5;
 inline constexpr const char* kHostName = "glovebox";
 
 }  // namespace glovebox::agent

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest/agent/init/root_view.h"
+
 namespace glovebox::agent {
 namespace {
 
@@ -23,11 +25,8 @@ constexpr const char* kHiddenDirectories[] = {
 };
 constexpr const char* kReadOnly[] = {"sys"};
 
-Result<> cover(const char* source, const char* type, unsigned long flags,
-               const std::string& target) {
-  if (::mount(source, target.c_str(), type, flags,
-              type != nullptr ? "size=4k,nr_inodes=1" : nullptr) != 0 &&
-      errno != ENOENT) {
+Result<> cover(const std::string& source, const std::string& target) {
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT) {
     return fail(Error::from_errno("cover " + target));
   }
   return {};
@@ -43,29 +42,32 @@ Result<> mask_proc_below(const std::string& root) {
     // rights over a file of its.
     struct stat info {};
     if (::stat(target.c_str(), &info) != 0 || (info.st_mode & 0077) == 0) continue;
-    TRY_OK(cover(null.c_str(), nullptr, MS_BIND, target));
+    TRY_OK(cover(null, target));
   }
-  // One empty filesystem for all directories: a mount costs a few microseconds, a tmpfs thirty.
-  std::string empty;
+  // The launcher's directory: of a tmpfs that is mounted in here, /proc/mounts would show the owner
+  // by its number on the host.
+  const std::string empty = root + "/dev/pts";
   for (const char* name : kHiddenDirectories) {
     const std::string target = root + "/proc/" + name;
     if (::access(target.c_str(), F_OK) != 0) continue;
-    if (empty.empty()) {
-      TRY_OK(cover("none", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, target));
-      empty = target;
-    } else {
-      TRY_OK(cover(empty.c_str(), nullptr, MS_BIND, target));
-    }
+    TRY_OK(cover(empty, target));
   }
   for (const char* name : kReadOnly) {
     const std::string target = root + "/proc/" + name;
-    TRY_OK(cover(target.c_str(), nullptr, MS_BIND, target));
+    TRY_OK(cover(target, target));
     if (::mount(nullptr, target.c_str(), nullptr,
                 MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
                 nullptr) != 0) {
       return fail(Error::from_errno("make read-only " + target));
     }
   }
+  return {};
+}
+
+Result<> attach_boot_id(int mount_fd) {
+  auto attached = attach(mount_fd, "/proc/sys/kernel/random/boot_id");
+  // A kernel without it has none to hide.
+  if (!attached && attached.error().sys_errno() != ENOENT) return attached;
   return {};
 }
 

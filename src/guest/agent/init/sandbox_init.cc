@@ -36,7 +36,7 @@
 namespace glovebox::agent {
 namespace {
 
-enum PlanFd : std::size_t { kRootFd, kUsrFd, kShmFd, kFirstMountFd };
+enum PlanFd : std::size_t { kRootFd, kUsrFd, kShmFd, kBootIdFd, kFirstMountFd };
 
 struct Setup {
   UniqueFd go;
@@ -44,6 +44,7 @@ struct Setup {
   bool own_slice = false;
   wire::SandboxPlan plan;
   NetworkStage network = NetworkStage::kNone;
+  SandboxShares shares;
   std::optional<sys::NetworkSockets> sockets;
   UniqueFd dev;
   std::vector<UniqueFd> cgroups;
@@ -129,6 +130,7 @@ Result<> receive_basics(Setup& setup) {
     return fail(Errc::kProtocol, "the launcher's first message is not SandboxBasics");
   }
   setup.network = basics->network;
+  setup.shares = basics->shares;
   setup.dev = std::move(received.fds.front());
   setup.cgroups.assign(std::make_move_iterator(received.fds.begin() + 1),
                        std::make_move_iterator(received.fds.end()));
@@ -158,11 +160,14 @@ Result<> attach_root(Setup& setup) {
   return attach(setup.mounts[kUsrFd].get(), std::string(kStage) + "/usr");
 }
 
-Result<> attach_dev(Setup& setup) {
-  TRY_OK(attach(setup.dev.get(), "/dev"));
-  const char* options = setup.own_slice ? "newinstance,ptmxmode=0666,mode=0620,gid=5,max=64"
-                                        : "newinstance,ptmxmode=0666,mode=0620,max=64";
-  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) != 0) {
+Result<> attach_dev(Setup& setup) { return attach(setup.dev.get(), "/dev"); }
+
+// Its terminals come out of one table of the whole host. Without gid=: the kernel would show that
+// group in /proc/mounts, and by its number on the host.
+Result<> mount_devpts(Setup& setup) {
+  const std::string options =
+      "newinstance,ptmxmode=0666,mode=0620,max=" + std::to_string(setup.shares.terminals);
+  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options.c_str()) != 0) {
     return fail(Error::from_errno("mount devpts"));
   }
   setup.walls.add(Wall::kMinimalDev);
@@ -237,21 +242,27 @@ Result<> hide_cgroups(Setup& setup) {
 Result<> set_quotas(Setup& setup) {
   struct Quota {
     const char* name;
-    const char* most;
+    std::uint32_t most;
   };
-  // No namespace below this one, and a share of inotify and fanotify that leaves enough of the
-  // per-user limit to the other sandboxes.
-  static constexpr Quota kQuotas[] = {
-      {"max_user_namespaces", "0"},    {"max_pid_namespaces", "0"},
-      {"max_mnt_namespaces", "0"},     {"max_net_namespaces", "0"},
-      {"max_ipc_namespaces", "0"},     {"max_uts_namespaces", "0"},
-      {"max_cgroup_namespaces", "0"},  {"max_time_namespaces", "0"},
-      {"max_inotify_instances", "32"}, {"max_inotify_watches", "16384"},
-      {"max_fanotify_groups", "0"},    {"max_fanotify_marks", "0"},
+  // No namespace below this one, and a share of inotify that leaves enough of the per-user limit to
+  // the other sandboxes.
+  const Quota quotas[] = {
+      {"max_user_namespaces", 0},
+      {"max_pid_namespaces", 0},
+      {"max_mnt_namespaces", 0},
+      {"max_net_namespaces", 0},
+      {"max_ipc_namespaces", 0},
+      {"max_uts_namespaces", 0},
+      {"max_cgroup_namespaces", 0},
+      {"max_time_namespaces", 0},
+      {"max_inotify_instances", setup.shares.inotify_instances},
+      {"max_inotify_watches", setup.shares.inotify_watches},
+      {"max_fanotify_groups", 0},
+      {"max_fanotify_marks", 0},
   };
-  for (const Quota& quota : kQuotas) {
-    auto set =
-        sys::write_control(AT_FDCWD, std::string("/proc/sys/user/") + quota.name, quota.most);
+  for (const Quota& quota : quotas) {
+    auto set = sys::write_control(AT_FDCWD, std::string("/proc/sys/user/") + quota.name,
+                                  std::to_string(quota.most));
     // A kernel without the facility has no quota for it either.
     if (!set && set.error().sys_errno() != ENOENT) return set;
   }
@@ -278,6 +289,9 @@ Result<> pivot_into_root(Setup& setup) {
   setup.walls.add(Wall::kPrivateRoot);
   return {};
 }
+
+// The host's would tell which sandboxes are on one host, and when that has booted again.
+Result<> replace_boot_id(Setup& setup) { return attach_boot_id(setup.mounts[kBootIdFd].get()); }
 
 bool has_writable_mount(const wire::SandboxPlan& plan) {
   return std::any_of(plan.mount_is_writable.begin(), plan.mount_is_writable.end(),
@@ -339,8 +353,10 @@ constexpr SetupStep kSetupSteps[] = {
     {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
     {"bound socket buffers", bound_socket_buffers},
     {"attach /dev", attach_dev},
-    {"mask proc", mask_proc},
+    {"mask proc", mask_proc},  // with the empty /dev/pts
+    {"mount devpts", mount_devpts},
     {"receive the plan", receive_setup_plan},
+    {"replace the boot id", replace_boot_id},  // upon the masked /proc
     {"attach the root", attach_root},
     {"move /proc and /dev", move_proc_and_dev_step},
     {"attach mounts", attach_mounts},
@@ -407,6 +423,7 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   plan.launcher = std::move(setup.launcher);
   plan.upper = std::move(setup.upper);
   plan.limits = taken.limits;
+  plan.shares = setup.shares;
   plan.memory_is_bounded = setup.plan.memory_is_bounded;
   plan.change_user = setup.own_slice;
   // A setuid file in a directory of the host would be setuid there.
@@ -447,6 +464,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   setup.mounts.clear();
   ServePlan serve_plan;
   serve_plan.limits = setup.plan.limits;
+  serve_plan.shares = setup.shares;
   serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;
   serve_plan.change_user = own_slice;
   // The ruleset is needed for a runtime that is started before the sandbox is taken.

@@ -21,17 +21,18 @@ int install(std::span<const sock_filter> filter) noexcept {
 
 }  // namespace
 
+// The filter that refuses arguments goes last: it also refuses any further filter.
 int install_filters(ExtraFilter extra) noexcept {
-  int error = install(kRefuse);
+  int error = install(kAllow);
   if (error == 0 && extra != ExtraFilter::kNone) error = install(kProcess);
   if (error == 0 && extra == ExtraFilter::kProcessAndSignals) error = install(kSignals);
-  return error == 0 ? install(kAllow) : error;
+  return error == 0 ? install(kRefuse) : error;
 }
 
 int install_session_filters(SetuidFiles setuid_files) noexcept {
-  const int error = setuid_files == SetuidFiles::kAllowed ? install(kRefuseSession)
-                                                          : install(kRefuseSessionWithMounts);
-  return error == 0 ? install(kAllowSession) : error;
+  if (const int error = install(kAllowSession); error != 0) return error;
+  return setuid_files == SetuidFiles::kAllowed ? install(kRefuseSession)
+                                               : install(kRefuseSessionWithMounts);
 }
 
 int install_joined_filter() noexcept { return install(kJoined); }
@@ -39,7 +40,7 @@ int install_joined_filter() noexcept { return install(kJoined); }
 int install_session_joined_filter() noexcept { return install(kJoinedSession); }
 
 int install_zygote_filters() noexcept {
-  const int error = install(kRefuse);
+  const int error = install(kRefuseZygote);
   return error == 0 ? install(kAllowZygote) : error;
 }
 

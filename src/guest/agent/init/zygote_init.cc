@@ -28,6 +28,7 @@ enum ZygoteFd : std::size_t {
   kZygoteRootFd,
   kZygoteUsrFd,
   kZygoteDevFd,
+  kZygoteBootIdFd,
   kZygoteFirstCgroupFd
 };
 constexpr int kItsSocket = 3;
@@ -56,6 +57,7 @@ Result<> mount_template_root(ZygoteSetup& setup) {
   TRY_OK(mount_proc("hidepid=2"));
   TRY_OK(attach(setup.fds[kZygoteDevFd].get(), "/dev"));
   TRY_OK(mask_proc_below(""));
+  TRY_OK(attach_boot_id(setup.fds[kZygoteBootIdFd].get()));
   TRY_OK(attach(setup.fds[kZygoteRootFd].get(), kStage));
   TRY_OK(attach(setup.fds[kZygoteUsrFd].get(), std::string(kStage) + "/usr"));
   TRY_OK(move_proc_and_dev());

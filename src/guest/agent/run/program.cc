@@ -82,9 +82,10 @@ std::string find_program(const ExecSpec& exec) {
 }
 
 std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
+  const rlim_t files = open_files_of_a_process(plan.shares, plan.limits.pids);
   std::vector<RlimitEntry> entries = {
       {RLIMIT_CORE, 0, 0},
-      {RLIMIT_NOFILE, 1024, 1024},  // per process; the host's file table is shared
+      {RLIMIT_NOFILE, files, files},
       {RLIMIT_SIGPENDING, 256, 256},
       {RLIMIT_MSGQUEUE, 65536, 65536},
       {RLIMIT_MEMLOCK, 65536, 65536},

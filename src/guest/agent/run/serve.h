@@ -9,6 +9,7 @@
 #include "guest/agent/init/seccomp_filter.h"
 #include "guest/agent/run/runtime.h"
 #include "model/limits.h"
+#include "model/sandbox_shares.h"
 
 namespace glovebox::agent {
 
@@ -24,6 +25,7 @@ struct ServePlan {
   UniqueFd link;
   UniqueFd landlock;  // empty: this kernel does not have it
   Limits limits;
+  SandboxShares shares;
   bool memory_is_bounded = true;
   bool change_user = true;
   std::optional<ProcessEngine> process;

@@ -4,6 +4,7 @@
 #include "base/unique_fd.h"
 #include "guest/agent/init/seccomp_filter.h"
 #include "model/limits.h"
+#include "model/sandbox_shares.h"
 
 namespace glovebox::agent {
 
@@ -12,6 +13,7 @@ struct SessionPlan {
   UniqueFd launcher;  // asked for warm contexts; its end is the session's end
   UniqueFd upper;     // root of the sandbox's writable filesystem
   Limits limits;
+  SandboxShares shares;
   bool memory_is_bounded = true;
   bool change_user = true;
   SetuidFiles setuid_files = SetuidFiles::kRefused;

@@ -60,6 +60,7 @@ std::uint32_t processes_of_a_user(std::uint32_t pids) {
 ServePlan like_a_run(const SessionPlan& plan) {
   ServePlan like;
   like.limits = plan.limits;
+  like.shares = plan.shares;
   like.limits.pids = processes_of_a_user(plan.limits.pids);
   like.memory_is_bounded = plan.memory_is_bounded;
   return like;

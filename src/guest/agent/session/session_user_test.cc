@@ -52,6 +52,24 @@ TEST(SessionUser, ANumberNeedsNoEntryANameDoes) {
   EXPECT_FALSE(find_user(kPasswd, kGroup, "0x0"));
 }
 
+TEST(SessionUser, TheLastUidOfTheSliceIsNobodys) {
+  const auto by_number = find_user("", "", "65534");
+  ASSERT_TRUE(by_number);
+  EXPECT_EQ(by_number->uid, 65534u);
+  EXPECT_EQ(by_number->gid, 65534u);
+  const auto by_name =
+      find_user("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", "", "nobody");
+  ASSERT_TRUE(by_name);
+  EXPECT_EQ(by_name->uid, 65534u);
+  // The kernel takes 65535 of the old 16-bit calls for "no uid".
+  EXPECT_FALSE(find_user("", "", "65535"));
+  EXPECT_FALSE(find_user("last:x:65535:0::/:/bin/sh\n", "", "last"));
+  EXPECT_FALSE(find_user("last:x:0:65535::/:/bin/sh\n", "", "last"));
+  const auto groups = find_user("a:x:5:5::/:\n", "x:x:65534:a\ny:x:65535:a\n", "a");
+  ASSERT_TRUE(groups);
+  EXPECT_EQ(groups->groups, std::vector<gid_t>{65534});
+}
+
 TEST(SessionUser, BrokenEntriesAreNone) {
   for (const char* wanted : {"short", "odd", "large", "outside"}) {
     EXPECT_FALSE(find_user(kPasswd, kGroup, wanted)) << wanted;

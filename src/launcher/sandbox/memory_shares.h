@@ -1,0 +1,37 @@
+// Who pays when the sandboxes together run short of memory: the tenant above its share. Pure
+// functions of what each uses; the launcher applies them a few times a second.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sys/cgroup_parents.h"
+
+namespace glovebox::launcher {
+
+struct MemoryBound {
+  sys::TenantNumber tenant = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const MemoryBound&) const = default;
+};
+
+// A new bound for every tenant. While less than a half of all is in use, the most that a tenant may
+// have; then its share. One that is above its share gets what it uses now, so it cannot grow while
+// others need room. Never less: lowering a bound below that makes the kernel reclaim or kill while
+// the launcher waits. `used_bytes` is what all use together, those without a tenant included.
+std::vector<MemoryBound> memory_bounds(const sys::CgroupTotals& totals, std::uint64_t used_bytes,
+                                       const std::vector<sys::TenantMemory>& tenants);
+
+// Almost all of what the kernel gives before it kills is in use: the time to pay.
+bool is_nearly_full(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
+// Paying did not help: no sandbox is made any more.
+bool is_full(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
+
+// The tenant furthest above its share when it is nearly full. It gives up a sandbox before the
+// kernel has to choose a process of any tenant.
+std::optional<sys::TenantNumber> memory_payer(const sys::CgroupTotals& totals,
+                                              std::uint64_t used_bytes,
+                                              const std::vector<sys::TenantMemory>& tenants);
+
+}  // namespace glovebox::launcher

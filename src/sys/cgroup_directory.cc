@@ -1,0 +1,119 @@
+#include "sys/cgroup_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "sys/file.h"
+
+namespace glovebox::sys {
+namespace {
+
+std::uint64_t to_number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// In place of an event: the kernel does not report when the last dead task has left a v1 cgroup.
+// Bounded by the caller, and in practice the first try succeeds.
+void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
+
+// What a launcher has below one of its parents: tenants, sandboxes, a nursery.
+constexpr int kMaxDepth = 3;
+
+void for_each_child(int dir_fd, const std::function<void(int, const std::string&)>& call) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)),
+                                                ::closedir);
+  if (!dir) return;
+  ::rewinddir(dir.get());
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+    const UniqueFd child(
+        ::openat(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (child) call(child.get(), entry->d_name);
+  }
+}
+
+void kill_down_to(int dir_fd, int depth) {
+  kill_cgroup_members(dir_fd);
+  if (depth == 0) return;
+  for_each_child(dir_fd,
+                 [depth](int child, const std::string&) { kill_down_to(child, depth - 1); });
+}
+
+void remove_down_to(int dir_fd, int depth) {
+  if (depth == 0) return;
+  for_each_child(dir_fd, [dir_fd, depth](int child, const std::string& name) {
+    remove_down_to(child, depth - 1);
+    (void)write_control(child, "memory.force_empty", "0");
+    (void)remove_cgroup_directory(dir_fd, name);
+  });
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> read_cgroup_number(int dir_fd, const std::string& file) {
+  const auto text = read_small_file(dir_fd, file);
+  if (!text) return std::nullopt;
+  return to_number(*text);
+}
+
+std::uint64_t read_cgroup_key(int dir_fd, const std::string& file, std::string_view key) {
+  const auto text = read_small_file(dir_fd, file);
+  if (!text) return 0;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.size() > key.size() && line.substr(0, key.size()) == key && line[key.size()] == ' ') {
+      return to_number(line.substr(key.size() + 1));
+    }
+  }
+  return 0;
+}
+
+void kill_cgroup_members(int dir_fd) {
+  if (write_control(dir_fd, "cgroup.kill", "1")) return;
+  const auto procs = read_small_file(dir_fd, "cgroup.procs");
+  if (!procs) return;
+  std::string_view rest = *procs;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const auto pid = static_cast<pid_t>(to_number(line));
+    if (pid <= 1) continue;
+    // By a handle, and only if it is a member still: its number may be another's by now.
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const auto again = read_small_file(dir_fd, "cgroup.procs");
+    if (!process || !again) continue;
+    const std::string text = "\n" + *again;
+    if (text.find("\n" + std::string(line) + "\n") == std::string::npos) continue;
+    (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+  }
+}
+
+void kill_cgroups_below(int dir_fd) { kill_down_to(dir_fd, kMaxDepth); }
+
+Result<> remove_cgroup_directory(int parent_fd, const std::string& name, int max_tries) {
+  for (int tries = 0;; ++tries) {
+    if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != EBUSY || tries >= max_tries) {
+      return fail(Error::from_errno("remove cgroup " + name));
+    }
+    pause_briefly(tries < 10 ? 1 : 5);
+  }
+}
+
+void remove_cgroups_below(int dir_fd) { remove_down_to(dir_fd, kMaxDepth); }
+
+}  // namespace glovebox::sys
