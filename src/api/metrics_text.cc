@@ -83,6 +83,21 @@ void write_pools(Writer& writer, const node::NodeFigures& node) {
        [](const Pool& pool) { return pool.misses; });
 }
 
+void write_host(Writer& writer, const node::HostFigures& host) {
+  writer.one("glovebox_host_memory_bytes", "gauge",
+             "Memory of all sandboxes together, without page cache.", host.memory_bytes);
+  writer.one("glovebox_host_memory_limit_bytes", "gauge",
+             "Memory that all sandboxes may use together; 0: no limit.", host.memory_limit_bytes);
+  writer.one("glovebox_host_socket_bytes", "gauge",
+             "Of the memory of all sandboxes: buffers of sockets.", host.socket_bytes);
+  writer.one("glovebox_host_processes", "gauge", "Processes and threads of all sandboxes together.",
+             host.pids);
+  writer.one("glovebox_host_processes_limit", "gauge",
+             "Processes that all sandboxes may have together; 0: no limit.", host.pids_limit);
+  writer.one("glovebox_host_full", "gauge", "1 while no new sandbox is admitted.",
+             host.full_reason.empty() ? 0 : 1);
+}
+
 void write_node(Writer& writer, const node::NodeFigures& node) {
   write_pools(writer, node);
   writer.one("glovebox_sandboxes_alive", "gauge", "Sandboxes ready, being created or in use.",
@@ -93,6 +108,7 @@ void write_node(Writer& writer, const node::NodeFigures& node) {
              node.zygotes);
   writer.one("glovebox_memory_committed_bytes", "gauge", "Sum of the sandboxes' memory limits.",
              node.memory_committed_bytes);
+  write_host(writer, node.host);
   writer.one("glovebox_launcher_up", "gauge", "1 when a launcher is connected.",
              node.launcher_up ? 1 : 0);
   writer.one("glovebox_launcher_losses_total", "counter", "How often the launcher was lost.",

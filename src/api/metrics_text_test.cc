@@ -45,6 +45,12 @@ std::string some_figures() {
   pool.misses = 1;
   node.pools.push_back(pool);
   node.launcher_up = true;
+  node.host = {.memory_bytes = 5,
+               .memory_limit_bytes = 6,
+               .socket_bytes = 2,
+               .pids = 8,
+               .pids_limit = 9,
+               .full_reason = "full"};
   sessions::SessionFigures& sessions = figures.sessions;
   sessions.paused = 2;
   sessions.ended[static_cast<std::size_t>(sessions::EndCause::kLauncherLost)] = 3;
@@ -62,6 +68,12 @@ TEST(Metrics, CountsRunsAndAnswers) {
   EXPECT_THAT(text, HasSubstr("glovebox_refusals_total{code=\"host_full\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_http_answers_total{class=\"4xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_launcher_up 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_memory_bytes 5\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_memory_limit_bytes 6\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_socket_bytes 2\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_processes 8\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_processes_limit 9\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_host_full 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_sessions{state=\"paused\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_sessions_ended_total{cause=\"launcher_lost\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_count{phase=\"total\"} 1\n"));

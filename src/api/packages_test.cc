@@ -91,7 +91,7 @@ class DependencyRoutes : public ::testing::Test {
   }
 
   TestServer test_;
-  packages::FakePackageService& book_ = test_.packages;
+  packages::FakePackageService& packages_ = test_.packages;
   std::string mine_;
   std::vector<node::SessionSpec> specs_;
 };
@@ -99,12 +99,12 @@ class DependencyRoutes : public ::testing::Test {
 TEST_F(DependencyRoutes, ARunUsesTheTemplateOfItsPackages) {
   const json::object answer = object(post("/v1/run", kRun));
   ASSERT_EQ(test_.node.jobs.size(), 1u);
-  EXPECT_EQ(test_.node.jobs[0].template_name, book_.made_template);
+  EXPECT_EQ(test_.node.jobs[0].template_name, packages_.made_template);
   EXPECT_EQ(answer.at("template"), "python") << "never the node's name for it";
   EXPECT_EQ(answer.at("dependencies"),
-            (json::object{{"layer", book_.made_layer}, {"built", false}, {"waited_ms", 0}}));
-  ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::PackageSetRequest requested_set = book_.wishes[0];
+            (json::object{{"layer", packages_.made_layer}, {"built", false}, {"waited_ms", 0}}));
+  ASSERT_EQ(packages_.requests.size(), 1u);
+  const packages::PackageSetRequest requested_set = packages_.requests[0];
   EXPECT_EQ(requested_set.project, "mine");
   EXPECT_THAT(requested_set.key_id, ::testing::StartsWith("ky"));
   EXPECT_EQ(requested_set.definition.from, "python");
@@ -116,7 +116,7 @@ TEST_F(DependencyRoutes, ARunUsesTheTemplateOfItsPackages) {
 TEST_F(DependencyRoutes, ARunWithoutPackagesPreparesNone) {
   const json::object answer = object(post("/v1/run", R"({"language":"python","code":"1"})"));
   EXPECT_FALSE(answer.contains("dependencies"));
-  EXPECT_THAT(book_.wishes, IsEmpty());
+  EXPECT_THAT(packages_.requests, IsEmpty());
 }
 
 TEST_F(DependencyRoutes, RefusesPackagesWhereTheyAreNotSupported) {
@@ -133,13 +133,13 @@ TEST_F(DependencyRoutes, RefusesPackagesWhereTheyAreNotSupported) {
   EXPECT_THAT(
       refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
       HasSubstr("profile.dependencies[1]: "));
-  EXPECT_THAT(book_.wishes, IsEmpty());
+  EXPECT_THAT(packages_.requests, IsEmpty());
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 
 TEST_F(DependencyRoutes, TheCauseOfAFailedSetDecidesTheStatus) {
   const auto status = [&](Error error) {
-    book_.play = packages::fails_after({}, std::move(error));
+    packages_.play = packages::fails_after({}, std::move(error));
     const Answer answer = post("/v1/run", kRun);
     return std::to_string(answer.status) + " " + code_of(answer) + " " +
            std::string(answer.headers.get("Retry-After"));
@@ -154,13 +154,13 @@ TEST_F(DependencyRoutes, TheCauseOfAFailedSetDecidesTheStatus) {
 }
 
 TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
-  book_.play = packages::fails_after(
+  packages_.play = packages::fails_after(
       {}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
   const http::Headers named{{"Idempotency-Key", "once"}};
   const Answer first = post("/v1/run", kRun, named);
   EXPECT_EQ(first.status, 422);
   EXPECT_THAT(first.body, HasSubstr("No matching distribution"));
-  book_.play = nullptr;
+  packages_.play = nullptr;
   const Answer second = post("/v1/run", kRun, named);
   EXPECT_EQ(second.status, 200) << second.body;
   EXPECT_EQ(second.headers.find("Idempotent-Replayed"), nullptr);
@@ -172,7 +172,7 @@ TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
 }
 
 TEST_F(DependencyRoutes, AStreamShowsTheBuildFirst) {
-  book_.play = builds();
+  packages_.play = builds();
   const Answer lines = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   ASSERT_TRUE(lines.streamed);
   EXPECT_THAT(events_in(lines.body),
@@ -188,7 +188,8 @@ TEST_F(DependencyRoutes, AStreamShowsTheBuildFirst) {
 
 TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersOutput) {
   const packages::BuildProgress word{packages::BuildPhase::kResolving, "Collecting good"};
-  book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "ERROR: nothing\nfits"));
+  packages_.play =
+      packages::fails_after({word}, Error(Errc::kInvalidArgument, "ERROR: nothing\nfits"));
   const Answer answer = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   ASSERT_TRUE(answer.streamed);
   EXPECT_THAT(events_in(answer.body), ElementsAre("build", "error"));
@@ -196,7 +197,7 @@ TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersOutput) {
   EXPECT_THAT(answer.body, HasSubstr(R"("status":422)"));
   EXPECT_THAT(answer.body, HasSubstr("nothing\\nfits"));
   // A stream that has not begun is refused with a status.
-  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no"));
+  packages_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no"));
   const Answer whole = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   EXPECT_FALSE(whole.streamed);
   EXPECT_EQ(whole.status, 422);
@@ -205,13 +206,13 @@ TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersOutput) {
 
 TEST_F(DependencyRoutes, ADisconnectedClientEndsItsBuild) {
   for (const char* accept : {"application/json", "application/x-ndjson"}) {
-    book_.play = waits_for_the_end();
+    packages_.play = waits_for_the_end();
     test_.connection = std::make_shared<FakeConnection>();
     std::optional<Answer> answer;
-    const std::size_t before = book_.wishes.size();
+    const std::size_t before = packages_.requests.size();
     test_.begin(Method::kPost, "/v1/run", mine_, kRun, {{"Accept", accept}},
                 [&](Answer got) { answer = std::move(got); });
-    test_.run_until([&] { return book_.wishes.size() == before + 1; });
+    test_.run_until([&] { return packages_.requests.size() == before + 1; });
     test_.connection->leave();
     test_.run_until([&] { return answer.has_value(); });
     EXPECT_EQ(answer->status, 499) << accept;
@@ -220,8 +221,8 @@ TEST_F(DependencyRoutes, ADisconnectedClientEndsItsBuild) {
 }
 
 TEST_F(DependencyRoutes, BuildOutputForASlowReaderIsBounded) {
-  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say,
-                  std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
+  packages_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say,
+                      std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     for (int i = 0; i < 5000; ++i) {
       const packages::BuildProgress word{packages::BuildPhase::kInstalling,
                                          std::string(10'000, 'x')};
@@ -244,8 +245,8 @@ TEST_F(DependencyRoutes, AFunctionHasPackagesToo) {
       object(post("/v1/functions/invoke",
                   R"({"runtime":"python3.11","code":"x","profile":{"dependencies":["good"]}})"));
   ASSERT_EQ(test_.node.jobs.size(), 1u);
-  EXPECT_EQ(test_.node.jobs[0].template_name, book_.made_template);
-  EXPECT_EQ(answer.at("dependencies").at("layer"), json::value(book_.made_layer));
+  EXPECT_EQ(test_.node.jobs[0].template_name, packages_.made_template);
+  EXPECT_EQ(answer.at("dependencies").at("layer"), json::value(packages_.made_layer));
 }
 
 TEST_F(DependencyRoutes, ASandboxIsCreatedFromItsSetAndRecordsIt) {
@@ -253,7 +254,7 @@ TEST_F(DependencyRoutes, ASandboxIsCreatedFromItsSetAndRecordsIt) {
       "profile":{"dependencies":{"packages":["good"],"preload":["good"]}}})");
   ASSERT_EQ(made.status, 201) << made.body;
   ASSERT_EQ(specs_.size(), 1u);
-  EXPECT_EQ(specs_[0].template_name, book_.made_template);
+  EXPECT_EQ(specs_[0].template_name, packages_.made_template);
   EXPECT_THAT(made.body, Not(HasSubstr("own.")));
   const std::string id(json::parse(made.body).at("id").as_string());
   for (const std::string& body : {made.body, get("/v1/sandboxes/" + id).body}) {
@@ -263,14 +264,14 @@ TEST_F(DependencyRoutes, ASandboxIsCreatedFromItsSetAndRecordsIt) {
                                                       {"preload", {"good"}},
                                                       {"requirements_sha256", nullptr},
                                                       {"lock_sha256", nullptr},
-                                                      {"layer", book_.made_layer}}));
+                                                      {"layer", packages_.made_layer}}));
   }
   const json::object plain = object(post("/v1/sandboxes", R"({"template":"python"})"));
   EXPECT_TRUE(plain.at("dependencies").is_null());
 }
 
 TEST_F(DependencyRoutes, ASandboxWhoseSetFailsIsNotCreated) {
-  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
+  packages_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
   const Answer answer =
       post("/v1/sandboxes", R"({"template":"python","profile":{"dependencies":["good"]}})");
   EXPECT_EQ(answer.status, 422);
@@ -284,7 +285,7 @@ TEST_F(DependencyRoutes, AnExistingSandboxOfAnAgentNeedsNoPackages) {
   ASSERT_EQ(first.status, 201) << first.body;
   const Answer second = post("/v1/sandboxes", body);
   EXPECT_EQ(second.status, 200) << second.body;
-  EXPECT_EQ(book_.wishes.size(), 1u);
+  EXPECT_EQ(packages_.requests.size(), 1u);
   EXPECT_EQ(post("/v1/sandboxes", R"({"agent_id":"a"})").status, 200);
   const Answer other =
       post("/v1/sandboxes", R"({"agent_id":"a","profile":{"dependencies":["another"]}})");
@@ -302,8 +303,8 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsCreatedAfterTheirInstallation) {
       "profile":{"memory_mb":200,"dependencies":{"packages":["good"],"requirements":"c"}}})");
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the package service does that";
-  ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::PackageSetRequest requested_set = book_.wishes[0];
+  ASSERT_EQ(packages_.requests.size(), 1u);
+  const packages::PackageSetRequest requested_set = packages_.requests[0];
   EXPECT_TRUE(is_dynamic_template_id(requested_set.definition.id));
   EXPECT_EQ(requested_set.definition.from, "python");
   EXPECT_THAT(requested_set.definition.preload, ElementsAre("json"));
@@ -316,9 +317,9 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsCreatedAfterTheirInstallation) {
 
   // A run has the template's packages, variables and limits, even if the launcher does not have it.
   const json::object ran = object(post("/v1/run", R"({"template":"with-good","code":"1"})"));
-  ASSERT_EQ(book_.wishes.size(), 2u);
-  EXPECT_EQ(book_.wishes[1].definition.id, requested_set.definition.id);
-  EXPECT_EQ(book_.wishes[1].dependencies, requested_set.dependencies);
+  ASSERT_EQ(packages_.requests.size(), 2u);
+  EXPECT_EQ(packages_.requests[1].definition.id, requested_set.definition.id);
+  EXPECT_EQ(packages_.requests[1].dependencies, requested_set.dependencies);
   ASSERT_EQ(test_.node.jobs.size(), 1u);
   EXPECT_EQ(test_.node.jobs[0].template_name, requested_set.definition.id);
   EXPECT_EQ(test_.node.jobs[0].limits.memory_bytes, 200u << 20);
@@ -328,11 +329,11 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsCreatedAfterTheirInstallation) {
   // With more packages it is a different set with the same variables.
   object(post("/v1/run",
               R"({"template":"with-good","code":"1","profile":{"dependencies":["more"]}})"));
-  ASSERT_EQ(book_.wishes.size(), 3u);
-  EXPECT_EQ(book_.wishes[2].definition.id, "");
-  EXPECT_THAT(book_.wishes[2].definition.env, ElementsAre("A=b"));
-  EXPECT_THAT(book_.wishes[2].dependencies.packages, ElementsAre("good", "more"));
-  EXPECT_EQ(book_.wishes[2].dependencies.requirements, "c");
+  ASSERT_EQ(packages_.requests.size(), 3u);
+  EXPECT_EQ(packages_.requests[2].definition.id, "");
+  EXPECT_THAT(packages_.requests[2].definition.env, ElementsAre("A=b"));
+  EXPECT_THAT(packages_.requests[2].dependencies.packages, ElementsAre("good", "more"));
+  EXPECT_EQ(packages_.requests[2].dependencies.requirements, "c");
 
   // A sandbox has them, too, and records its template.
   const json::object sandbox = object(post("/v1/sandboxes", R"({"template":"with-good"})"));
@@ -342,7 +343,7 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsCreatedAfterTheirInstallation) {
 }
 
 TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotCreated) {
-  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
+  packages_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
   const char* body = R"({"name":"bad","from":"python","profile":{"dependencies":["no-such"]}})";
   const Answer answer = post("/v1/templates", body);
   EXPECT_EQ(answer.status, 422) << answer.body;
@@ -351,7 +352,7 @@ TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotCreated) {
   const Answer base =
       post("/v1/templates", R"({"name":"b","from":"base","profile":{"dependencies":["a"]}})");
   EXPECT_EQ(base.status, 400) << base.body;
-  book_.play = nullptr;
+  packages_.play = nullptr;
   EXPECT_EQ(post("/v1/templates", body).status, 201) << "the name is still free";
 }
 
@@ -365,10 +366,10 @@ TEST_F(DependencyRoutes, ASnapshotKeepsThePackagesOfItsSandbox) {
   const std::string snapshot(json::parse(kept.body).at("id").as_string());
   EXPECT_EQ(json::parse(kept.body).at("dependencies").at("packages"), json::array({"good"}));
   const json::object again = object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"}"));
-  EXPECT_EQ(specs_.back().template_name, book_.made_template);
+  EXPECT_EQ(specs_.back().template_name, packages_.made_template);
   EXPECT_EQ(again.at("dependencies").at("packages"), json::array({"good"}));
-  ASSERT_EQ(book_.wishes.size(), 2u);
-  EXPECT_EQ(book_.wishes[1].dependencies, book_.wishes[0].dependencies);
+  ASSERT_EQ(packages_.requests.size(), 2u);
+  EXPECT_EQ(packages_.requests[1].dependencies, packages_.requests[0].dependencies);
 }
 
 TEST_F(DependencyRoutes, ATemplateKeepsItsLayer) {
@@ -376,49 +377,49 @@ TEST_F(DependencyRoutes, ATemplateKeepsItsLayer) {
                  R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
                 .status,
             201);
-  const std::string first = book_.made_layer;
-  EXPECT_EQ(book_.wishes[0].kept_layer, "");
+  const std::string first = packages_.made_layer;
+  EXPECT_EQ(packages_.requests[0].kept_layer, "");
   const auto run = [&] { object(post("/v1/run", R"({"template":"pinned","code":"1"})")); };
   run();
-  EXPECT_EQ(book_.wishes.back().kept_layer, first);
-  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  EXPECT_EQ(packages_.requests.back().kept_layer, first);
+  EXPECT_FALSE(packages_.requests.back().resolve_now);
   // A request with more packages does not use the kept layer.
   object(
       post("/v1/run", R"({"template":"pinned","code":"1","profile":{"dependencies":["more"]}})"));
-  EXPECT_EQ(book_.wishes.back().kept_layer, "");
+  EXPECT_EQ(packages_.requests.back().kept_layer, "");
   // The layer is gone: then its replacement is kept, also by the next server.
-  book_.made_layer = std::string(32, 'c');
+  packages_.made_layer = std::string(32, 'c');
   run();
-  EXPECT_EQ(book_.wishes.back().kept_layer, first);
+  EXPECT_EQ(packages_.requests.back().kept_layer, first);
   run();
-  EXPECT_EQ(book_.wishes.back().kept_layer, book_.made_layer);
+  EXPECT_EQ(packages_.requests.back().kept_layer, packages_.made_layer);
   const auto stored = test_.store->all_templates();
   ASSERT_TRUE(stored);
-  EXPECT_EQ(stored->front().layer, book_.made_layer);
-  EXPECT_NE(test_.templates->of_layer(book_.made_layer), nullptr);
+  EXPECT_EQ(stored->front().layer, packages_.made_layer);
+  EXPECT_NE(test_.templates->of_layer(packages_.made_layer), nullptr);
   EXPECT_EQ(test_.templates->of_layer(first), nullptr);
   // A prebuild resolves versions again if the request says refresh.
-  book_.layers = {packages::layer_of(book_.made_layer, {"mine"})};
+  packages_.layers = {packages::layer_of(packages_.made_layer, {"mine"})};
   object(post("/v1/layers", R"({"dependencies":["good"]})"));
-  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  EXPECT_FALSE(packages_.requests.back().resolve_now);
   object(post("/v1/layers", R"({"dependencies":["good"],"refresh":true})"));
-  EXPECT_TRUE(book_.wishes.back().resolve_now);
+  EXPECT_TRUE(packages_.requests.back().resolve_now);
 }
 
 TEST_F(DependencyRoutes, ASnapshotKeepsItsLayer) {
-  const std::string first = book_.made_layer;
+  const std::string first = packages_.made_layer;
   ASSERT_EQ(post("/v1/templates",
                  R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
                 .status,
             201);
   const json::object made = object(post("/v1/sandboxes", R"({"template":"pinned"})"));
-  const std::string own = book_.wishes.back().definition.id;
+  const std::string own = packages_.requests.back().definition.id;
   const std::string id(made.at("id").as_string());
   const std::string snapshot(
       object(post("/v1/sandboxes/" + id + "/snapshots", "{}")).at("id").as_string());
   const auto requested_set = [&](const std::string& more = "") {
     object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"" + more + "}"));
-    return book_.wishes.back();
+    return packages_.requests.back();
   };
   EXPECT_EQ(requested_set().kept_layer, first);
   EXPECT_EQ(requested_set().definition.id, own) << "the same as its template";
@@ -434,10 +435,10 @@ TEST_F(DependencyRoutes, ASnapshotKeepsItsLayer) {
   EXPECT_EQ(requested_set().definition.id, "");
   EXPECT_EQ(requested_set().snapshot, snapshot);
   // When its layer is gone, the snapshot keeps the replacement.
-  book_.made_layer = std::string(32, 'c');
+  packages_.made_layer = std::string(32, 'c');
   EXPECT_EQ(requested_set().kept_layer, first);
-  EXPECT_EQ(requested_set().kept_layer, book_.made_layer);
-  EXPECT_EQ(test_.store->all_snapshots()->front().layer, book_.made_layer);
+  EXPECT_EQ(requested_set().kept_layer, packages_.made_layer);
+  EXPECT_EQ(test_.store->all_snapshots()->front().layer, packages_.made_layer);
   EXPECT_EQ(test_.templates->find_id(own)->layer, std::string(32, 'd'));
 }
 

@@ -148,6 +148,16 @@ TEST(Routes, ReadyOnlyWithALauncherAndAStore) {
   EXPECT_EQ(test.send(Method::kGet, "/health").status, 200);
 }
 
+TEST(Routes, NotReadyWhileTheHostIsFull) {
+  TestServer test;
+  test.node.now.host.full_reason = "all sandboxes together have 99 of at most 100 processes";
+  const Answer answer = test.send(Method::kGet, "/health/ready");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_THAT(answer.body, HasSubstr("the host is full: all sandboxes together have 99"));
+  test.node.now.host.full_reason.clear();
+  EXPECT_EQ(test.send(Method::kGet, "/health/ready").status, 200);
+}
+
 TEST(Routes, GarbageIsCollectedOnDemand) {
   TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/gc", test.admin_key);

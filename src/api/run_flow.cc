@@ -159,7 +159,7 @@ Task<Response> RunFlow::run(Request& request, RunResponder& responder, RunHeader
 
 Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, store::Principal who,
                                     RunPlan plan, ExitJson exit_json) {
-  plan.job.owner = who.key.str();
+  plan.job.owner = who.project;
   if (plan.set) plan.set->key_id = who.key.str();
   plan.job.project = who.project;
   const routing::AnswerForm form = routing::answer_form(request);

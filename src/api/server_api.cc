@@ -82,7 +82,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
            on.session_services.registry, on.session_services.lifecycle, contexts, processes,
            oom_kills, watcher, memory_budget},
           settings.mcp, settings.version),
-      port_proxy(authenticator, private_headers(e2b)),
+      port_proxy(private_headers(e2b)),
       port_routing(access, port_proxy, {&e2b}),
       run_routes_({authenticator, watcher, planner, run_flow}),
       function_routes_({authenticator, watcher, planner, run_flow}),
@@ -127,6 +127,11 @@ http::Router ServerApi::make_router() {
   sessions_api.add_routes(table);
   mcp.add_routes(table);
   return std::move(table).router();
+}
+
+std::string ServerApi::project_of(const http::Request& request) const {
+  const auto who = authenticator.principal_of(request);
+  return who ? who->project : "";
 }
 
 void ServerApi::log_exchange(const http::Exchange& exchange) {

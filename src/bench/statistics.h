@@ -23,8 +23,8 @@ struct Round {
 struct Figures {
   std::uint64_t n = 0;
   std::uint64_t errors = 0;
-  double p50_ms = 0;      // of all rounds together
-  double p99_ms = 0;      // of the best round, to exclude other load on the machine
+  double p50_ms = 0;  // of all rounds together
+  double p99_ms = 0;  // of the best round, to exclude other load on the machine; at least p50_ms
   double per_second = 0;  // without the pauses between calls
 };
 Figures figures_of(const std::vector<Round>& rounds);

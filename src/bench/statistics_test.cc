@@ -29,6 +29,13 @@ TEST(Statistics, TheMedianIsOfAllRoundsAndTheTailOfTheBest) {
   EXPECT_EQ(figures.p99_ms, 5);
 }
 
+TEST(Statistics, TheTailOfABestRoundIsNotBelowTheMedianOfAll) {
+  const Figures figures =
+      figures_of({round_of({2, 2, 3}), round_of({4, 4, 9}), round_of({4, 5, 9})});
+  EXPECT_EQ(figures.p50_ms, 4);
+  EXPECT_EQ(figures.p99_ms, 4);
+}
+
 TEST(Statistics, ARoundWithoutASuccessIsNotTheBest) {
   Round failed;
   failed.errors = 3;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest.h"
 #include "cli/client_program.h"
 #include "cli/commands/attack.h"
 #include "cli/commands/completion.h"
@@ -15,7 +16,6 @@
 #include "cli/print.h"
 #include "cli/version.h"
 #include "model/outcome.h"
-#include "options/nearest.h"
 
 namespace glovebox::cli {
 namespace {
@@ -73,7 +73,7 @@ void print_help() {
 std::string unknown_command_message(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
-  const std::string_view near = options::nearest(name, names);
+  const std::string_view near = nearest(name, names);
   return "unknown command '" + name + "'" +
          (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
          " (see `glovebox --help`)";

@@ -30,9 +30,9 @@ TEST(ByteRange, IsNothingBehindTheEnd) {
 }
 
 TEST(ByteRange, IsIgnoredWhenItIsNoneOrSeveral) {
-  for (const char* header :
-       {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=0-1,3-4", "lines=1-2",
-        "bytes= 1-2", "bytes=1-2 ", "bytes=--1", "bytes=+1-2", "bytes=1-18446744073709551616"}) {
+  for (const char* header : {"", "bytes", "bytes=", "bytes=5", "bytes=-", "bytes=a-b", "bytes=5-2",
+                             "bytes=0-1,3-4", "lines=1-2", "bytes= 1-2", "bytes=1-2 ", "bytes=--1",
+                             "bytes=+1-2", "bytes=1-18446744073709551616"}) {
     EXPECT_FALSE(parse_range(header).has_value()) << header;
   }
 }

@@ -68,6 +68,29 @@ TEST(Chunks, ALargeSizeIsJustALargeSize) {
   EXPECT_FALSE(decoder.is_done() || decoder.is_malformed());
 }
 
+TEST(Chunks, ExtensionsAndTrailersMayBeAsLongAsTheirLimits) {
+  const auto with_extension = [](std::size_t size) {
+    return decode("1;" + std::string(size, 'x') + "\r\na\r\n0\r\n\r\n", 100);
+  };
+  EXPECT_TRUE(with_extension(4096).is_done);
+  EXPECT_TRUE(with_extension(4097).is_malformed);
+  const auto with_trailer = [](std::size_t size) {
+    return decode("0\r\n" + std::string(size, 'x') + "\r\n\r\n", 100);
+  };
+  EXPECT_TRUE(with_trailer(16'384).is_done);
+  EXPECT_TRUE(with_trailer(16'385).is_malformed);
+}
+
+TEST(Chunks, OnlyATabIsAllowedOfControlCharacters) {
+  for (int byte = 0; byte < 256; ++byte) {
+    if (byte == '\r' || byte == '\n') continue;  // end the line
+    const bool is_control = (byte < 0x20 && byte != '\t') || byte == 0x7F;
+    const std::string text(1, static_cast<char>(byte));
+    EXPECT_EQ(decode("1;" + text + "\r\na\r\n0\r\n\r\n", 100).is_malformed, is_control) << byte;
+    EXPECT_EQ(decode("0\r\nA: " + text + "\r\n\r\n", 100).is_malformed, is_control) << byte;
+  }
+}
+
 TEST(Chunks, LinesSayTheirSizeInHex) {
   EXPECT_EQ(ChunkLine(1).text(), "1\r\n");
   EXPECT_EQ(ChunkLine(65536).text(), "10000\r\n");

@@ -24,7 +24,7 @@ TEST(OriginRules, OurOwnNamesAreAllowed) {
   for (const std::string_view host :
        {"localhost", "LOCALHOST:7070", "a.b.localhost:1", "127.0.0.1", "127.0.0.1:9", "[::1]",
         "[::1]:7070", "192.0.2.7:7070", "box.example.com", "Box.Example.com:443",
-        "8000-sb1.box.example.com"}) {
+        "8000-sb1.box.example.com", "a0-z9.localhost:65535", "AZ.localhost"}) {
     EXPECT_TRUE(host_allowed(rules(), host)) << host;
   }
 }
@@ -75,6 +75,21 @@ TEST(OriginRules, JudgesHostThenOrigin) {
             OriginVerdict::kAllowed);
   EXPECT_EQ(refusal(OriginVerdict::kHostNotAllowed).status, 421);
   EXPECT_EQ(refusal(OriginVerdict::kOriginNotAllowed).problem->code, "origin_not_allowed");
+}
+
+TEST(OriginRules, ASecondOriginIsRefused) {
+  // Whichever of them is allowed, and in either order: a program behind us may read the other one.
+  const std::string good = "https://app.example.com";
+  for (const auto& [first, second] :
+       {std::pair(good, std::string("http://evil.example")),
+        std::pair(std::string("http://evil.example"), good), std::pair(good, good)}) {
+    Request request = request_of("localhost", first);
+    request.headers.add("origin", second);
+    EXPECT_EQ(judge(rules(), request, Cors::kConfigured), OriginVerdict::kOriginNotAllowed)
+        << first << " and " << second;
+  }
+  EXPECT_EQ(judge(rules(), request_of("localhost", good), Cors::kConfigured),
+            OriginVerdict::kAllowed);
 }
 
 TEST(OriginRules, APreflightNamesTheOriginAndTheMethods) {

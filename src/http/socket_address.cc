@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -58,6 +59,15 @@ std::string SocketAddress::host() const {
     ::inet_ntop(AF_INET6, &storage_.sin6_addr, text, sizeof text);
   }
   return text;
+}
+
+std::string SocketAddress::network() const {
+  if (family() == AF_INET || IN6_IS_ADDR_V4MAPPED(&storage_.sin6_addr)) return host();
+  in6_addr prefix{};
+  std::copy_n(storage_.sin6_addr.s6_addr, 8, prefix.s6_addr);
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(AF_INET6, &prefix, text, sizeof text);
+  return std::string(text) + "/64";
 }
 
 std::uint16_t SocketAddress::port() const { return ntohs(storage_.sin6_port); }

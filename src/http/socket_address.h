@@ -29,6 +29,9 @@ class SocketAddress {
 
   int family() const { return storage_.sin6_family; }
   std::string host() const;  // an IPv4 address that came over IPv6 is written as IPv4
+  // What one party can be taken to hold: an IPv4 address, or an IPv6 network of 64 bits
+  // ("2001:db8::/64").
+  std::string network() const;
   std::uint16_t port() const;
   std::string str() const;  // "host:port", "[host]:port"
   bool is_loopback() const;

@@ -268,6 +268,13 @@ TEST(Decide, ARangeThatIsDeniedIsDeniedInWhateverEmbedsIt) {
   EXPECT_EQ(at_connect(rules, "64:ff9b::5db8:d822", 80), "DENY deny 93.184.216.0/24");
   EXPECT_EQ(at_connect(rules, "64:ff9b::5db8:d722", 80), "ALLOW base all");
   EXPECT_EQ(named(rules, kPublic, 443, "a.example"), "DENY deny 93.184.216.0/24");
+  // At 443 the decision is made before the client has said a name.
+  EXPECT_EQ(at_connect(rules, kPublic, 443), "DENY deny 93.184.216.0/24");
+  for (const char* embedding : {"64:ff9b::5db8:d822", "64:ff9b::5db8:d801"}) {
+    EXPECT_EQ(at_connect(rules, embedding, 443), "DENY deny 93.184.216.0/24") << embedding;
+    EXPECT_EQ(named(rules, embedding, 443, "a.example"), "DENY deny 93.184.216.0/24") << embedding;
+  }
+  EXPECT_EQ(at_connect(rules, "64:ff9b::5db8:d722", 443), "ALLOW base all");
 }
 
 TEST(Decide, DeniedNamesAreReadFromTheHello) {
@@ -362,6 +369,7 @@ TEST(Decide, TheCeilingHoldsWhateverThePolicySays) {
   EXPECT_EQ(named(deny, kPublic, 443, "evil.example"), "DENY ceiling: deny evil.example");
   EXPECT_EQ(at_connect(deny, "8.8.8.8", 53), "DENY ceiling: deny 8.8.8.8/32");
   EXPECT_EQ(at_connect(deny, "64:ff9b::808:808", 53), "DENY ceiling: deny 8.8.8.8/32");
+  EXPECT_EQ(at_connect(deny, "64:ff9b::808:808", 443), "DENY ceiling: deny 8.8.8.8/32");
   EXPECT_EQ(at_connect(deny, kPublic, 25, {"evil.example"}), "DENY ceiling: deny evil.example");
   EXPECT_EQ(resolves(deny, "evil.example"), "DENY ceiling: deny evil.example");
 
@@ -420,6 +428,12 @@ TEST(CheckWithin, EveryAllowRuleIsCovered) {
   EXPECT_EQ(within(policy(NetBase::kNone, {"pypi.org"}), https),
             "allow pypi.org is more than this server allows: names at port 443, such as "
             "example.com:443");
+  // Exactly that port, and not a range that begins or ends there.
+  for (const char* range : {"pypi.org:443-444", "pypi.org:442-443", "pypi.org:1-65535"}) {
+    EXPECT_EQ(within(policy(NetBase::kNone, {range}), https),
+              "allow " + NetRule::parse(range)->text() +
+                  " is more than this server allows: names at port 443, such as example.com:443");
+  }
   EXPECT_NE(within(policy(NetBase::kNone, {"8.8.8.8:443"}), https), "yes");
   EXPECT_NE(within(policy(NetBase::kNone, {"*:443"}), https), "yes");
   EXPECT_EQ(within(policy(NetBase::kNone, {"*", "8.8.8.8"}), policy(NetBase::kAll)), "yes");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "options/nearest.h"
+#include "base/nearest.h"
 
 namespace glovebox::options {
 namespace {

@@ -213,6 +213,7 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(
   plan.target.template_name = request.definition.from;
   plan.target.template_layers = base->description.layers;
   plan.target.lock = request.dependencies.lock;
+  if (!options_.shared) plan.target.project = request.project;
   plan.spec = spec_key(plan.target, request.dependencies);
   plan.asked = asked_text(request.dependencies);
   plan.is_locked = !request.dependencies.lock.empty();

@@ -30,6 +30,9 @@ namespace glovebox::packages {
 
 struct PackageServiceOptions {
   bool enabled = true;
+  // Whether projects share layers and builds. If not, no project can find out from its own requests
+  // what others have built.
+  bool shared = true;
   std::string unusable;   // why the index settings are unusable; empty: they are fine
   std::string pip_index;  // without credentials
   std::string npm_index;

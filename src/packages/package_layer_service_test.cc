@@ -112,6 +112,57 @@ TEST_F(PackageLayerServiceTest, ConcurrentRequestsForOneSetShareABuild) {
   EXPECT_EQ(pipeline.fetches.size(), 1u);
 }
 
+// With deps.shared = false.
+TEST_F(PackageLayerServiceTest, ProjectsThatDoNotShareSeeNothingOfEachOther) {
+  options.shared = false;
+  auto mine = prepare(request_for({"alpha"}, "p"));
+  auto theirs = prepare(request_for({"alpha"}, "q"));
+  ASSERT_TRUE(mine && theirs);
+  EXPECT_TRUE(theirs->built);
+  EXPECT_NE(theirs->layer_id, mine->layer_id);
+  EXPECT_EQ(pipeline.fetches.size(), 2u);
+  EXPECT_EQ(pipeline.made.size(), 2u);
+  EXPECT_EQ(service().figures().reused, 0u);
+  for (const char* project : {"p", "q"}) {
+    const auto listed = run_task(io, service().list(project));
+    ASSERT_TRUE(listed);
+    EXPECT_EQ(listed->size(), 1u) << project;
+  }
+  // Within a project it is as ever, also after a restart.
+  restart();
+  auto again = prepare(request_for({"alpha"}, "p"));
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->built);
+  EXPECT_EQ(again->layer_id, mine->layer_id);
+}
+
+TEST_F(PackageLayerServiceTest, ProjectsThatDoNotShareHaveFailuresAndBuildsOfTheirOwn) {
+  options.shared = false;
+  pipeline.failures = {Error(Errc::kInvalidArgument, "No matching distribution found for alpha")};
+  EXPECT_FALSE(prepare(request_for({"alpha"}, "p")));
+  EXPECT_TRUE(prepare(request_for({"alpha"}, "q"))) << "the failure is remembered for p only";
+  pipeline.held = true;
+  auto one =
+      start_task(io, service().prepare(request_for({"beta"}, "p"), OnBuildProgress{}, cancel));
+  auto other_cancel = std::make_shared<node::CancelFlag>();
+  auto two = start_task(
+      io, service().prepare(request_for({"beta"}, "q"), OnBuildProgress{}, other_cancel));
+  run_until(io, [this] { return pipeline.fetches.size() == 4; });
+  pipeline.let_go();
+  run_until(io, [&] { return one->has_value() && two->has_value(); });
+  ASSERT_TRUE(**one && **two);
+  EXPECT_NE((**one)->layer_id, (**two)->layer_id);
+}
+
+// The control of the two above: what deps.shared = false is for.
+TEST_F(PackageLayerServiceTest, ProjectsThatShareSeeThatASetIsThere) {
+  auto mine = prepare(request_for({"alpha"}, "p"));
+  auto theirs = prepare(request_for({"alpha"}, "q"));
+  ASSERT_TRUE(mine && theirs);
+  EXPECT_FALSE(theirs->built);
+  EXPECT_EQ(theirs->layer_id, mine->layer_id);
+}
+
 TEST_F(PackageLayerServiceTest, AFailureHasTheInstallersMessageAndIsCachedBriefly) {
   pipeline.failures = {Error(Errc::kInvalidArgument, "No matching distribution found for alpha")};
   auto first = prepare(request_for({"alpha"}));

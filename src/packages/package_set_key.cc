@@ -137,6 +137,11 @@ std::string with_plain_lines(std::string_view text) {
   return out;
 }
 
+// Shared layers have no such field, so that they keep their keys.
+void add_project(Text& text, const PackageSetTarget& target) {
+  if (!target.project.empty()) text.add("project").add(target.project);
+}
+
 }  // namespace
 
 std::string canonical_package(PackageManager manager, std::string_view text) {
@@ -157,6 +162,7 @@ std::string spec_key(const PackageSetTarget& target, const Dependencies& wanted)
   text.add(target.architecture).add(target.interpreter_mark).add(target.template_name);
   text.add(target.template_layers).add(packages);
   text.add(with_plain_lines(wanted.requirements)).add(with_plain_lines(wanted.lock));
+  add_project(text, target);
   return text.digest();
 }
 
@@ -173,6 +179,7 @@ std::string layer_id(const PackageSetTarget& target, const std::string& interpre
   text.add(kKeyForm).add("layer").add(manager_name(target.manager)).add(target.index);
   text.add(target.architecture).add(interpreter).add(target.template_layers).add(all);
   text.add(target.lock.empty() ? "" : store::sha256_hex(target.lock)).add(std::to_string(attempt));
+  add_project(text, target);
   return text.digest().substr(0, kLayerIdSize);
 }
 

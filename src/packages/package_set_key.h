@@ -27,6 +27,8 @@ struct PackageSetTarget {
   // The text of a lock file. It determines more of the tree than its artefacts, so only requests
   // with the same lock share a layer.
   std::string lock{};
+  // The only project that the layer is for; empty: equal requests of all projects share it.
+  std::string project{};
 };
 
 // The canonical form of one requirement: "Flask_Login [Async] >= 2, <3" is

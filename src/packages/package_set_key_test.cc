@@ -56,6 +56,17 @@ TEST(LayerId, DependsOnTheLockFile) {
   EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(other, "node-20", artefacts));
 }
 
+TEST(LayerId, DependsOnTheProjectItIsFor) {
+  const std::vector<Artefact> artefacts{{"a", "1", "a.whl", "aa"}};
+  PackageSetTarget one = python();
+  one.project = "one";
+  PackageSetTarget two = python();
+  two.project = "two";
+  const std::string shared = layer_id(python(), "cpython-3.11", artefacts);
+  EXPECT_NE(layer_id(one, "cpython-3.11", artefacts), shared);
+  EXPECT_NE(layer_id(one, "cpython-3.11", artefacts), layer_id(two, "cpython-3.11", artefacts));
+}
+
 TEST(SpecKey, EqualRequestsShareAKey) {
   const std::string key = spec_key(python(), packages({"NumPy>=2", "requests"}));
   EXPECT_EQ(key.size(), 64u);
@@ -96,6 +107,19 @@ TEST(SpecKey, DependsOnEveryInput) {
   target = python();
   target.manager = PackageManager::kNpm;
   add(target, packages({"a", "b"}));
+  for (const char* project : {"one", "two"}) {
+    target = python();
+    target.project = project;
+    add(target, packages({"a", "b"}));
+  }
+}
+
+// Upgraded servers find the layers of their predecessors.
+TEST(SpecKey, OfASharedSetIsTheSameInAllVersions) {
+  EXPECT_EQ(spec_key(python(), packages({"a", "b"})),
+            "9be3cd3dc097926c7fab7387fac998c1784469dd3070a49cbc415944ba680d91");
+  EXPECT_EQ(layer_id(python(), "cpython-3.11", {{"a", "1", "a.whl", "aa"}}),
+            "406280185bbe2582678feaaba0fd2174");
 }
 
 TEST(SpecKey, IgnoresLineEndings) {

@@ -68,10 +68,6 @@ std::optional<store::Principal> Authenticator::principal_of(const http::Request&
   return store_.authenticate(key);
 }
 
-bool Authenticator::is_key(std::string_view text) const {
-  return !text.empty() && store_.authenticate(text).has_value();
-}
-
 std::optional<http::Response> Authenticator::refuse(const http::Request& request,
                                                     Access access) const {
   if (access == Access::kOpen) return std::nullopt;

@@ -39,7 +39,6 @@ class Authenticator {
 
   // Nothing: the request has no key, or an invalid one.
   std::optional<store::Principal> principal_of(const http::Request& request) const;
-  bool is_key(std::string_view text) const;
 
   // The refusal, or nothing if the request is admitted. Cheap: called before the body is read.
   std::optional<http::Response> refuse(const http::Request& request, Access access) const;

@@ -77,9 +77,7 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   deps_.sessions.note(session->id(), "exit", "status " + std::to_string(outcome.exit_code),
                       process.number);
   if (request.disconnected()) co_return refuse_gone_client();
-  if (!outcome.timed_out) {
-    outcome.oom_killed = co_await deps_.oom_kills.was_killed(session->id(), all->end);
-  }
+  outcome.oom_killed = co_await deps_.oom_kills.was_killed(session->id(), process.number, all->end);
   if (outcome.oom_killed) {
     deps_.sessions.note(session->id(), "oom", "the memory limit was reached", process.number);
   }

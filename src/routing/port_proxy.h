@@ -12,7 +12,6 @@
 
 #include "http/message.h"
 #include "http/proxy/proxy.h"
-#include "routing/authenticator.h"
 
 namespace glovebox::routing {
 
@@ -44,10 +43,9 @@ SplitTarget split_port_target(std::string_view target);
 // Rewrites requests to ports of sandboxes and their answers.
 class PortProxy {
  public:
-  // `authenticator` is borrowed and outlives this. `private_headers` are credentials and routing
-  // headers that no guest may see.
-  PortProxy(const Authenticator& authenticator, std::vector<std::string_view> private_headers)
-      : authenticator_(authenticator), private_headers_(std::move(private_headers)) {}
+  // `private_headers` are credentials and routing headers that no guest may see.
+  explicit PortProxy(std::vector<std::string_view> private_headers)
+      : private_headers_(std::move(private_headers)) {}
 
   http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by) const;
 
@@ -55,7 +53,6 @@ class PortProxy {
   void remove_credentials(const http::Request& request, RoutedBy routed_by,
                           http::Headers& headers) const;
 
-  const Authenticator& authenticator_;
   const std::vector<std::string_view> private_headers_;
 };
 

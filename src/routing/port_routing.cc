@@ -74,30 +74,33 @@ const http::Route* PortRouting::find(Request& request) const {
 
 asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request,
                                                           PortTarget target) {
-  SandboxAccess::Authorize shows_token = [this, &request](const std::string& token) {
-    if (token.empty()) return true;
-    if (equal_in_constant_time(request.header(kPortTokenHeader), token)) return true;
-    for (const PortDialect* dialect : dialects_) {
-      if (equal_in_constant_time(dialect->port_token_of(request), token)) return true;
-    }
-    return false;
+  Admitted admitted;
+  if (target.port == 0) {
+    // Before anything is looked up: a port that cannot be served resumes no sandbox.
+    admitted.refusal = port_refusal(502, target.id, "The port must be a number from 1 to 65535");
+    co_return admitted;
+  }
+  SandboxAccess::Authorize rights_of = [this, &request](const std::string& token) {
+    return shows_port_token(request, token) ? SandboxAccess::Rights::kResume
+                                            : SandboxAccess::Rights::kNone;
   };
   std::string id = target.id;
-  SandboxAccess::Admission admission =
-      co_await access_.admit(std::move(id), std::move(shows_token));
-  Admitted admitted;
-  if (admission.verdict == SandboxAccess::Verdict::kNotRunning) {
-    admitted.refusal = port_refusal(502, target.id, "The sandbox was not found");
-  } else if (admission.verdict == SandboxAccess::Verdict::kUnauthorized) {
-    admitted.refusal =
-        port_refusal(403, target.id,
-                     "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
-  } else if (target.port == 0) {
-    admitted.refusal = port_refusal(502, target.id, "There is no such port");
-  } else {
+  SandboxAccess::Admission admission = co_await access_.admit(std::move(id), std::move(rights_of));
+  if (admission.verdict == SandboxAccess::Verdict::kAdmitted) {
     admitted.session = std::move(admission.session);
+  } else {
+    admitted.refusal = sandbox_not_found(target.id);
   }
   co_return admitted;
+}
+
+bool PortRouting::shows_port_token(const Request& request, const std::string& token) const {
+  if (token.empty()) return true;
+  if (equal_in_constant_time(request.header(kPortTokenHeader), token)) return true;
+  for (const PortDialect* dialect : dialects_) {
+    if (equal_in_constant_time(dialect->port_token_of(request), token)) return true;
+  }
+  return false;
 }
 
 Task<Response> PortRouting::forward(Request& request, http::ResponseWriter& writer) {

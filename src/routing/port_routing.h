@@ -33,6 +33,8 @@ class PortRouting {
   struct Admitted;
 
   asio::awaitable<Admitted> admit(const http::Request& request, PortTarget target);
+  // Every request shows the empty token, which is that of public ports.
+  bool shows_port_token(const http::Request& request, const std::string& token) const;
   Task<http::Response> forward(http::Request& request, http::ResponseWriter& writer);
   asio::awaitable<void> upgrade(http::Request& request, http::RawStream& stream);
 

@@ -2,25 +2,35 @@
 
 #include <utility>
 
+#include "routing/port_proxy.h"
+
 namespace glovebox::routing {
 
 asio::awaitable<SandboxAccess::Admission> SandboxAccess::admit(std::string id,
-                                                               Authorize is_authorized) {
+                                                               Authorize rights_of) {
   sessions::PortAccess access = sessions_.port_access(id);
-  const bool authorized = is_authorized(access.token);
-  if (!access.session && authorized) {
+  const Rights rights = rights_of(access.token);
+  if (!access.session && rights == Rights::kResume) {
     co_await lifecycle_.wake(id);
     access = sessions_.port_access(id);
   }
   Admission admission;
   if (!access.session) co_return admission;
-  if (!authorized) {
-    admission.verdict = Verdict::kUnauthorized;
+  if (rights == Rights::kNone) {
+    // Public ports tell every client that the sandbox runs; private ones must not.
+    if (access.token.empty()) admission.verdict = Verdict::kUnauthorized;
     co_return admission;
   }
   admission.verdict = Verdict::kAdmitted;
   admission.session = std::move(access.session);
   co_return admission;
+}
+
+http::Response sandbox_not_found(const std::string& id) {
+  return port_refusal(
+      502, id,
+      "The sandbox was not found, or its ports are private and the request does not show their "
+      "token");
 }
 
 }  // namespace glovebox::routing

@@ -2,14 +2,17 @@
 // the agent API that a dialect serves on its own port. Only this class decides about admission.
 //
 // A paused sandbox whose metadata asks for it is resumed, but only by a request that shows the
-// required credential: without it, no client can resume a sandbox whose ports are private.
+// required credential: without it, no client can resume a sandbox whose ports are private. Nor can
+// it find out that such a sandbox exists: the answer is the one for an unknown id.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "base/task.h"
+#include "http/message.h"
 #include "sessions/session_lifecycle.h"
 #include "sessions/sessions.h"
 
@@ -21,19 +24,34 @@ class SandboxAccess {
   SandboxAccess(sessions::Sessions& sessions, sessions::SessionLifecycle& lifecycle)
       : sessions_(sessions), lifecycle_(lifecycle) {}
 
-  enum class Verdict : std::uint8_t { kAdmitted, kNotRunning, kUnauthorized };
+  // What a request may do with the sandbox that it names.
+  enum class Rights : std::uint8_t {
+    kNone,
+    kUse,     // while it runs
+    kResume,  // use it, and resume it if it is paused
+  };
+  // The request's rights, given the token of the sandbox's ports (empty: they are public, or there
+  // is no such sandbox).
+  using Authorize = std::function<Rights(const std::string& port_token)>;
+
+  enum class Verdict : std::uint8_t {
+    kAdmitted,
+    kNotFound,      // it does not run, or its ports are private and the request has no rights
+    kUnauthorized,  // it runs, its ports are public, and the request has no rights
+  };
   struct Admission {
-    Verdict verdict = Verdict::kNotRunning;
+    Verdict verdict = Verdict::kNotFound;
     std::shared_ptr<node::Session> session;  // set when admitted
   };
-  // `is_authorized` returns whether the request has the required credential, given the token of the
-  // sandbox's ports (empty: they are public). A sandbox that is not running is always kNotRunning.
-  using Authorize = std::function<bool(const std::string& port_token)>;
-  asio::awaitable<Admission> admit(std::string id, Authorize is_authorized);
+  asio::awaitable<Admission> admit(std::string id, Authorize rights_of);
 
  private:
   sessions::Sessions& sessions_;
   sessions::SessionLifecycle& lifecycle_;
 };
+
+// The answer to a request that is not admitted: 502, which E2B's clients take for a sandbox that
+// has ended. It depends on nothing but the id that the client sent.
+http::Response sandbox_not_found(const std::string& id);
 
 }  // namespace glovebox::routing

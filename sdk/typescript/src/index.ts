@@ -56,7 +56,7 @@ export {
   Snapshots,
   Templates,
   type Key,
-  type KeyWishes,
+  type KeyOptions,
   type NewKey,
   type NewTemplate,
   type RunFilter,

@@ -48,29 +48,29 @@ export class Templates {
   }
 
   /** Creates a template of the project. Its runtime starts immediately; see `state`. */
-  async create(wishes: NewTemplate): Promise<Template> {
+  async create(options: NewTemplate): Promise<Template> {
     const profile = compact({
-      timeout_ms: wishes.timeoutMs,
-      cpu_ms: wishes.cpuMs,
-      memory_mb: wishes.memoryMb,
-      disk_mb: wishes.diskMb,
-      pids: wishes.pids,
-      cpus: wishes.cpus,
-      dependencies: await dependenciesOf(wishes.dependencies),
+      timeout_ms: options.timeoutMs,
+      cpu_ms: options.cpuMs,
+      memory_mb: options.memoryMb,
+      disk_mb: options.diskMb,
+      pids: options.pids,
+      cpus: options.cpus,
+      dependencies: await dependenciesOf(options.dependencies),
     });
     const json: Schemas["NewTemplate"] = compact({
-      name: wishes.name,
-      from: wishes.from,
-      snapshot: wishes.snapshot,
-      description: wishes.description,
-      env: wishes.env,
-      preload: wishes.preload && [...wishes.preload],
+      name: options.name,
+      from: options.from,
+      snapshot: options.snapshot,
+      description: options.description,
+      env: options.env,
+      preload: options.preload && [...options.preload],
       profile: Object.keys(profile).length > 0 ? profile : undefined,
     });
-    if (wishes.onBuild !== undefined && wishes.dependencies !== undefined) {
-      await build(this.connection, wishes.dependencies, { ...callOf(wishes), onBuild: wishes.onBuild, template: wishes.from });
+    if (options.onBuild !== undefined && options.dependencies !== undefined) {
+      await build(this.connection, options.dependencies, { ...callOf(options), onBuild: options.onBuild, template: options.from });
     }
-    const ask = { ...callOf(wishes), json, runsForMs: withBuild(undefined, profile) };
+    const ask = { ...callOf(options), json, runsForMs: withBuild(undefined, profile) };
     return camelize(await this.connection.json("POST", "/v1/templates", TEMPLATE, ask));
   }
 
@@ -121,7 +121,7 @@ export class Runs {
   }
 }
 
-export interface KeyWishes extends CallOptions {
+export interface KeyOptions extends CallOptions {
   project?: string;
   name?: string;
   role?: "user" | "admin";
@@ -138,19 +138,19 @@ export class Keys {
     return camelize(await this.connection.json<AnswerOf<"listKeys", 200>>("GET", "/v1/keys", { keys: "objects" }, options)).keys;
   }
 
-  async create(wishes: KeyWishes = {}): Promise<NewKey> {
+  async create(options: KeyOptions = {}): Promise<NewKey> {
     const limits = compact({
-      max_in_flight: wishes.maxInFlight,
-      runs_per_minute: wishes.runsPerMinute,
-      max_memory_mb: wishes.maxMemoryMb,
+      max_in_flight: options.maxInFlight,
+      runs_per_minute: options.runsPerMinute,
+      max_memory_mb: options.maxMemoryMb,
     });
     const json: Schemas["NewKey"] = compact({
-      project: wishes.project,
-      name: wishes.name,
-      role: wishes.role,
+      project: options.project,
+      name: options.name,
+      role: options.role,
       limits: Object.keys(limits).length > 0 ? limits : undefined,
     });
-    return camelize(await this.connection.json("POST", "/v1/keys", NEW_KEY, { ...callOf(wishes), json }));
+    return camelize(await this.connection.json("POST", "/v1/keys", NEW_KEY, { ...callOf(options), json }));
   }
 
   /** Revokes a key immediately. */

@@ -163,7 +163,7 @@ class ExecStream {
       } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
         if (client_gone_) break;
         const Error why(Errc::kUnavailable, gone->why);
-        co_await send_error(why, gone_code(gone->why));
+        co_await send_error(why, gone_code(*gone));
         co_return;
       }
       // Checked after every event: else a process that prints without end would never time out.
@@ -176,11 +176,9 @@ class ExecStream {
     leave();
   }
 
-  std::string gone_code(std::string_view why) const {
+  std::string gone_code(const Attachment::Gone& gone) const {
     if (!session_->alive()) return "session_ended";
-    if (deps_.is_stopping || why.find("took over") == std::string_view::npos)
-      return "server_stopping";
-    return "taken_over";
+    return gone.taken_over && !deps_.is_stopping ? "taken_over" : "server_stopping";
   }
 
   // Keeps or kills the process when the client has disconnected.
@@ -226,7 +224,7 @@ class ExecStream {
   asio::awaitable<void> send_exit(wire::ProcessEnd end) {
     co_await send_rest(false);
     co_await send_rest(true);
-    const bool oom = !timed_out_ && co_await deps_.oom_kills.was_killed(session_->id(), end);
+    const bool oom = co_await deps_.oom_kills.was_killed(session_->id(), process_, end);
     json::object object{{"type", "exit"},
                         {"exit_code", timed_out_ ? kExitTimeout : sessions::exit_code_of(end)},
                         {"signal", nullptr},

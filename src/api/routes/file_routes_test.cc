@@ -314,6 +314,11 @@ TEST_F(FileRoutesTest, RefusesAMalformedList) {
   const json::object body = json::parse(get("/list?path=/&limit=2").body).as_object();
   EXPECT_EQ(body.at("entries").as_array().size(), 2u);
   EXPECT_TRUE(body.at("truncated").as_bool());
+  // The lowest limit is one.
+  session->play->parts = {three};
+  const Answer least = get("/list?path=/&limit=1");
+  EXPECT_EQ(least.status, 200);
+  EXPECT_EQ(json::parse(least.body).at("entries").as_array().size(), 1u);
 }
 
 TEST_F(FileRoutesTest, ChangesFiles) {

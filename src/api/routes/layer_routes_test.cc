@@ -22,9 +22,9 @@ class LayerRoutesTest : public ::testing::Test {
  protected:
   LayerRoutesTest() {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
-    book_.layers = {packages::layer_of(kFirst, {"mine", "other"}),
-                    packages::layer_of(kSecond, {"other"})};
-    book_.made_layer = kFirst;
+    packages_.layers = {packages::layer_of(kFirst, {"mine", "other"}),
+                        packages::layer_of(kSecond, {"other"})};
+    packages_.made_layer = kFirst;
   }
   Answer send(Method method, const std::string& path, const std::string& key,
               const std::string& body = {}, http::Headers headers = {}) {
@@ -44,7 +44,7 @@ class LayerRoutesTest : public ::testing::Test {
   const std::string kFirst = std::string(31, '1') + "a";
   const std::string kSecond = std::string(31, '2') + "b";
   TestServer test_;
-  packages::FakePackageService& book_ = test_.packages;
+  packages::FakePackageService& packages_ = test_.packages;
   std::string mine_;
 };
 
@@ -77,29 +77,29 @@ TEST_F(LayerRoutesTest, OnlyAnAdministratorRemovesLayers) {
   EXPECT_EQ(send(Method::kDelete, "/" + std::string(32, '9'), test_.admin_key).status, 404);
   EXPECT_EQ(send(Method::kDelete, "/" + kSecond.substr(0, 8), test_.admin_key).status, 204);
   EXPECT_THAT(ids(test_.admin_key), ElementsAre(kFirst));
-  book_.layers[0].record.in_use = true;
+  packages_.layers[0].record.in_use = true;
   const Answer in_use = send(Method::kDelete, "/" + kFirst, test_.admin_key);
   EXPECT_EQ(in_use.status, 409);
   EXPECT_EQ(code_of(in_use), "layer_in_use");
 }
 
 TEST_F(LayerRoutesTest, Prunes) {
-  book_.layers[0].record.in_use = true;
+  packages_.layers[0].record.in_use = true;
   const Answer answer =
       send(Method::kPost, "/prune", test_.admin_key, R"({"unused_for_s":604800,"dry_run":true})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(json::parse(answer.body),
             (json::object{{"removed", {kSecond}}, {"bytes", 1000}, {"dry_run", true}}));
-  ASSERT_EQ(book_.prunes.size(), 1u);
-  EXPECT_EQ(book_.prunes[0].unused_for, std::chrono::seconds(604800));
-  EXPECT_TRUE(book_.prunes[0].dry_run);
+  ASSERT_EQ(packages_.prunes.size(), 1u);
+  EXPECT_EQ(packages_.prunes[0].unused_for, std::chrono::seconds(604800));
+  EXPECT_TRUE(packages_.prunes[0].dry_run);
   EXPECT_EQ(send(Method::kPost, "/prune", test_.admin_key).status, 200);
-  EXPECT_EQ(book_.prunes[1].unused_for.count(), 0);
+  EXPECT_EQ(packages_.prunes[1].unused_for.count(), 0);
   EXPECT_EQ(send(Method::kPost, "/prune", test_.admin_key, R"({"unused":1})").status, 400);
 }
 
 TEST_F(LayerRoutesTest, Checks) {
-  book_.checked = {.intact = false, .expected = "one", .found = "two"};
+  packages_.checked = {.intact = false, .expected = "one", .found = "two"};
   const Answer answer = send(Method::kPost, "/" + kFirst.substr(0, 8) + "/check", test_.admin_key);
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(
@@ -115,20 +115,20 @@ TEST_F(LayerRoutesTest, BuildsAhead) {
   EXPECT_EQ(layer.at("id"), json::value(kFirst));
   EXPECT_EQ(layer.at("built"), false);
   EXPECT_EQ(layer.at("projects"), json::array({"mine"}));
-  ASSERT_EQ(book_.wishes.size(), 1u);
-  EXPECT_EQ(book_.wishes[0].project, "mine");
-  EXPECT_EQ(book_.wishes[0].definition.from, "python");
+  ASSERT_EQ(packages_.requests.size(), 1u);
+  EXPECT_EQ(packages_.requests[0].project, "mine");
+  EXPECT_EQ(packages_.requests[0].definition.from, "python");
   const Answer live = send(Method::kPost, "", mine_, R"({"language":"javascript",
       "dependencies":{"packages":["good@1"]}})",
                            {{"Accept", "text/event-stream"}});
   EXPECT_TRUE(live.streamed);
   EXPECT_THAT(live.body, HasSubstr("event: layer\ndata: {\"id\":\"" + kFirst));
-  EXPECT_EQ(book_.wishes[1].definition.from, "node");
+  EXPECT_EQ(packages_.requests[1].definition.from, "node");
 }
 
 TEST_F(LayerRoutesTest, AFailedBuildReportsItsCause) {
   const packages::BuildProgress word{packages::BuildPhase::kResolving, ""};
-  book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "its own words"));
+  packages_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "its own words"));
   const Answer whole = send(Method::kPost, "", mine_, R"({"dependencies":["good"]})");
   EXPECT_EQ(whole.status, 422);
   EXPECT_EQ(code_of(whole), "dependencies_failed");

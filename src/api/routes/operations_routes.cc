@@ -27,6 +27,9 @@ json::array reasons_not_ready(const OperationsRoutes::Dependencies& deps) {
   } else if (!deps.session_service.adopted()) {
     reasons.emplace_back("the launcher has not reported its sandboxes yet");
   }
+  if (const std::string full = deps.node.figures().host.full_reason; !full.empty()) {
+    reasons.emplace_back("the host is full: " + full);
+  }
   const store::Health store = deps.store.health();
   if (!store.ok) reasons.emplace_back(to_utf8(store.reason));
   return reasons;

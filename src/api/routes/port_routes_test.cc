@@ -12,6 +12,7 @@
 #include "http/server/server.h"
 #include "http/websocket/websocket_client.h"
 #include "routing/port_proxy.h"
+#include "routing/sandbox_access.h"
 #include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::api {
@@ -206,14 +207,17 @@ TEST_F(Ports, ByHeaderNoKeyIsRequiredUnlessPortsArePrivate) {
   EXPECT_THAT(heard, Not(HasSubstr("2b-")));
 
   test_.sessions.known[id()].token = "secret-token";
+  const std::string not_found = routing::sandbox_not_found(id()).body;
   const auto refused = send_routed("3000");
-  EXPECT_EQ(refused.status, 403);
-  EXPECT_THAT(refused.body, HasSubstr("\"sandboxId\":\"" + id() + "\""));
-  EXPECT_THAT(refused.body, HasSubstr("\"code\":403"));
-  EXPECT_EQ(send_routed("3000", {{"X-Glovebox-Port-Token", "secret-tokeN"}}).status, 403);
+  EXPECT_EQ(refused.status, 502);
+  EXPECT_EQ(refused.body, not_found);
+  const auto wrong = send_routed("3000", {{"X-Glovebox-Port-Token", "secret-tokeN"}});
+  EXPECT_EQ(wrong.status, 502);
+  EXPECT_EQ(wrong.body, not_found);
   EXPECT_EQ(send_routed("3000", {{"X-Glovebox-Port-Token", "secret-token"}}).status, 200);
   EXPECT_THAT(session_->heard.get(), Not(HasSubstr("secret-token")));
   EXPECT_EQ(send_routed("3000", {{"e2b-traffic-access-token", "secret-token"}}).status, 200);
+  EXPECT_THAT(session_->heard.get(), Not(HasSubstr("secret-token")));
 }
 
 TEST_F(Ports, ErrorsHaveTheMessagesOfE2B) {
@@ -226,7 +230,8 @@ TEST_F(Ports, ErrorsHaveTheMessagesOfE2B) {
   const auto unknown = send({.target = "/health", .headers = headers});
   EXPECT_EQ(unknown.status, 502);
   EXPECT_EQ(unknown.body,
-            R"({"sandboxId":"nobody","message":"The sandbox was not found","code":502})");
+            R"({"sandboxId":"nobody","message":"The sandbox was not found, or its ports are )"
+            R"(private and the request does not show their token","code":502})");
   headers = {{"E2b-Sandbox-Id", "../x"}, {"E2b-Sandbox-Port", "3000"}};
   EXPECT_EQ(send({.target = "/health", .headers = headers}).status, 502);
   EXPECT_EQ(send_routed("70000").status, 502);
@@ -261,11 +266,13 @@ http::Request with_host(std::string host) {
 }
 
 TEST(PortTarget, IsInTheFirstLabelOfTheHost) {
-  const auto wish = routing::port_target_of(with_host("3000-sb12.Example.com:7070"));
-  ASSERT_TRUE(wish.has_value());
-  EXPECT_EQ(wish->port, 3000);
-  EXPECT_EQ(wish->id, "sb12");
-  EXPECT_EQ(routing::port_target_of(with_host("80-SB12.localhost"))->id, "sb12");
+  const auto target = routing::port_target_of(with_host("3000-sb12.Example.com:7070"));
+  ASSERT_TRUE(target.has_value());
+  EXPECT_EQ(target->port, 3000);
+  EXPECT_EQ(target->id, "sb12");
+  EXPECT_EQ(routing::port_target_of(with_host("80-SBAZ12.localhost"))->id, "sbaz12");
+  EXPECT_EQ(routing::port_target_of(with_host("1-sb.x"))->port, 1);
+  EXPECT_EQ(routing::port_target_of(with_host("65535-sb.x"))->port, 65535);
   for (const char* host : {"localhost:7070", "example.com", "3000-sb12", "3000-sb12:80", "0-sb.x",
                            "65536-sb.x", "300000-sb.x", "-sb.x", "3000-.x", "3000-s_b.x",
                            "3000-a-b.x", "a3000-sb.x", "[::1]:80", ""}) {

@@ -45,7 +45,7 @@ TEST(RunRoute, AnswersWithTheResult) {
   EXPECT_EQ(body.at("profile").as_string().size(), 64u);
   ASSERT_EQ(test.node.jobs.size(), 1u);
   EXPECT_EQ(test.node.jobs[0].job->code, "print(1+1)");
-  EXPECT_THAT(test.node.jobs[0].owner, ::testing::StartsWith("ky"));
+  EXPECT_EQ(test.node.jobs[0].owner, "default") << "projects share the host, not keys";
 }
 
 TEST(RunRoute, StreamsServerSentEvents) {
@@ -186,6 +186,39 @@ TEST(RunRoute, AnIdempotentRequestRunsOnce) {
                                  R"({"language":"python","code":"2"})", named);
   EXPECT_EQ(other.status, 422);
   EXPECT_EQ(code_of(other), "idempotency_key_reused");
+}
+
+TEST(RunRoute, AnIdempotencyKeyBelongsToItsRoute) {
+  TestServer test;
+  const http::Headers named{{"Idempotency-Key", "k1"}};
+  const std::string body = R"({"language":"python","code":"def handler(e, c): return 1"})";
+  const Answer first = test.send(Method::kPost, "/v1/run", test.admin_key, body, named);
+  EXPECT_EQ(first.status, 200);
+  const Answer other =
+      test.send(Method::kPost, "/v1/functions/invoke", test.admin_key, body, named);
+  EXPECT_EQ(other.status, 422);
+  EXPECT_EQ(code_of(other), "idempotency_key_reused");
+  EXPECT_EQ(test.node.jobs.size(), 1u);
+  EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, body, named).body, first.body);
+}
+
+TEST(RunRoute, AKeyForWhichTheProjectHasNoRoomIsRefusedAndDoesNotRun) {
+  TestServer test({}, {}, {}, {.max_project_bytes = 20'000});
+  const auto send = [&](const std::string& key) {
+    return test.send(Method::kPost, "/v1/run", test.admin_key, kHello, {{"Idempotency-Key", key}});
+  };
+  const Answer first = send("first");
+  EXPECT_EQ(first.status, 200);
+  Answer next = first;
+  for (int i = 0; i < 100 && next.status == 200; ++i) next = send("k" + std::to_string(i));
+  EXPECT_EQ(next.status, 507);
+  EXPECT_EQ(code_of(next), "disk_full");
+  const std::size_t ran = test.node.jobs.size();
+  EXPECT_EQ(send("another").status, 507);
+  EXPECT_EQ(test.node.jobs.size(), ran);
+  EXPECT_EQ(send("first").body, first.body);  // the known ones are answered
+  // Without a key there is nothing to promise.
+  EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello).status, 200);
 }
 
 TEST(RunRoute, ARefusedIdempotentRequestMayBeTriedAgain) {

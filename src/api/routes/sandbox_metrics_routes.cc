@@ -32,6 +32,7 @@ json::object now_json(const sessions::SessionSampler::Measured& measured) {
   now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
   // The limit that the kernel enforces: the disk is in memory, too.
   now["memory_limit_bytes"] = measured.limits.memory_bytes + measured.limits.disk_bytes;
+  now["socket_bytes"] = measured.usage.socket_bytes;
   now["disk_limit_bytes"] = measured.usage.disk_limit_bytes;
   now["processes_limit"] = measured.limits.pids;
   now["oom_kills"] = measured.usage.oom_kills;

@@ -6,6 +6,7 @@
 #include "routing/query.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/session_json.h"
+#include "store/project_quota.h"
 #include "store/store_call.h"
 
 namespace glovebox::api {
@@ -96,9 +97,13 @@ Task<Response> SandboxRoutes::delete_sandbox(Request& request, ResponseWriter&) 
 Task<Response> SandboxRoutes::change_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(sessions::ChangeRequest wanted, sessions::parse_change_request(request.body));
-  CO_TRY(const auto session, co_await deps_.lifecycle.change(
-                                 caller.project, requested_sandbox(request), std::move(wanted)));
-  co_return sandbox_answer(session);
+  const auto session = co_await deps_.lifecycle.change(caller.project, requested_sandbox(request),
+                                                       std::move(wanted));
+  if (!session && store::is_over_quota(session.error())) {
+    co_return Response::refuse(507, "disk_full", session.error().message());
+  }
+  if (!session) co_return fail(session.error());
+  co_return sandbox_answer(*session);
 }
 
 Task<Response> SandboxRoutes::pause_sandbox(Request& request, ResponseWriter&) {

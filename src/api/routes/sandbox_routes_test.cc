@@ -318,6 +318,7 @@ TEST_F(SessionRoutesTest, MetricsAndLogsShowWhatHappened) {
   const std::string id = make();
   test_.session_service.usage.cpu_us = 5;
   test_.session_service.usage.memory_bytes = 77;
+  test_.session_service.usage.socket_bytes = 33;
   test_.session_services->registry.note(last_->id(), "exit", std::string(2000, 'x'), 4);
   json::object metrics;
   test_.run_until([&] {
@@ -325,6 +326,7 @@ TEST_F(SessionRoutesTest, MetricsAndLogsShowWhatHappened) {
     return !metrics.at("history").as_array().empty();
   });
   EXPECT_EQ(metrics.at("now").at("memory_bytes").as_int64(), 77);
+  EXPECT_EQ(metrics.at("now").at("socket_bytes").as_int64(), 33);
   EXPECT_TRUE(metrics.at("now").at("peak_memory_bytes").is_null());
   EXPECT_EQ(metrics.at("history").at(0).at("cpu_us").as_int64(), 5);
   const json::object page = object(get("/" + id + "/logs?limit=1"));

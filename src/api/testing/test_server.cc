@@ -96,12 +96,14 @@ std::string code_of(const Answer& answer) {
 }
 
 TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options,
-                       snapshots::SnapshotStoreOptions snapshot_options) {
+                       snapshots::SnapshotStoreOptions snapshot_options,
+                       store::Retention retention) {
   directory = std::filesystem::temp_directory_path() / ("gbx-api-" + random_label(12));
   std::filesystem::create_directories(directory);
   store::StoreOptions store_options;
   store_options.directory = (directory / "store").string();
   store_options.post = [this](std::function<void()> call) { asio::post(io, std::move(call)); };
+  store_options.retention = retention;
   auto opened = store::SqliteStore::open(store_options);
   if (!opened) throw std::runtime_error(opened.error().message());
   store = std::move(*opened);
@@ -162,6 +164,7 @@ void TestServer::begin(http::Method method, std::string target, std::string key,
   request.body = std::move(body);
   request.id = "rq" + random_label(20);
   const std::size_t mark = request.target.find('?');
+  request.path = request.target.substr(0, mark);
   if (mark != std::string::npos) {
     std::string_view query = std::string_view(request.target).substr(mark + 1);
     while (!query.empty()) {

@@ -58,7 +58,8 @@ std::string code_of(const Answer& answer);
 class TestServer {
  public:
   explicit TestServer(ApiSettings settings = {}, sessions::SessionOptions options = {},
-                      snapshots::SnapshotStoreOptions snapshot_options = {});
+                      snapshots::SnapshotStoreOptions snapshot_options = {},
+                      store::Retention retention = {});
   ~TestServer();
 
   // Sends a request through the admission and the router, like the server.

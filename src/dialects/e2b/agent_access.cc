@@ -10,6 +10,7 @@
 namespace glovebox::e2b {
 namespace {
 
+using Rights = routing::SandboxAccess::Rights;
 using Verdict = routing::SandboxAccess::Verdict;
 
 bool has_port_token(const http::Request& request, const std::string& expected) {
@@ -23,30 +24,19 @@ bool AgentAccess::has_token(const http::Request& request) const {
   return tokens_.is_valid(request.param("id"), request.header("X-Access-Token"));
 }
 
-asio::awaitable<AgentAccess::PortAdmission> AgentAccess::admit_by_token(std::string id,
-                                                                        bool has_token,
-                                                                        AccessToken token) {
-  PortAdmission result;
-  const routing::SandboxAccess::Authorize by_token = [&](const std::string& port_token) {
-    result.port_token = port_token;
-    return has_token;
-  };
-  routing::SandboxAccess::Admission admitted = co_await access_.admit(id, by_token);
-  if (admitted.verdict == Verdict::kUnauthorized && token == AccessToken::kOptional) {
-    // It runs, and this route needs no token. A sandbox that does not run was refused above: a
-    // request without a token never resumes one.
-    const routing::SandboxAccess::Authorize without_token = [](const std::string&) { return true; };
-    admitted = co_await access_.admit(id, without_token);
-  }
+asio::awaitable<AgentAccess::Admission> AgentAccess::admit_by(
+    std::string id, routing::SandboxAccess::Authorize rights_of) {
+  routing::SandboxAccess::Admission admitted = co_await access_.admit(id, std::move(rights_of));
+  Admission result;
   switch (admitted.verdict) {
     case Verdict::kAdmitted:
-      result.admission.session = std::move(admitted.session);
+      result.session = std::move(admitted.session);
       break;
-    case Verdict::kNotRunning:
-      result.admission.refusal = routing::port_refusal(502, id, "The sandbox was not found");
+    case Verdict::kNotFound:
+      result.refusal = routing::sandbox_not_found(id);
       break;
     case Verdict::kUnauthorized:
-      result.admission.refusal =
+      result.refusal =
           refusal(401, "the access token is missing or does not belong to this sandbox");
       break;
   }
@@ -56,22 +46,28 @@ asio::awaitable<AgentAccess::PortAdmission> AgentAccess::admit_by_token(std::str
 asio::awaitable<AgentAccess::Admission> AgentAccess::admit(const http::Request& request,
                                                            AccessToken token) {
   std::string id(request.param("id"));
-  PortAdmission result = co_await admit_by_token(std::move(id), has_token(request), token);
-  co_return std::move(result.admission);
+  const bool shown = has_token(request);
+  routing::SandboxAccess::Authorize rights_of = [shown, token](const std::string& port_token) {
+    if (shown) return Rights::kResume;
+    if (token == AccessToken::kReplaced) return Rights::kUse;
+    return token == AccessToken::kOptional && port_token.empty() ? Rights::kUse : Rights::kNone;
+  };
+  co_return co_await admit_by(std::move(id), std::move(rights_of));
 }
 
 asio::awaitable<AgentAccess::Admission> AgentAccess::admit_to_interpreter(
     const http::Request& request, AccessToken token) {
-  const std::string id(request.param("id"));
-  PortAdmission result = co_await admit_by_token(id, has_token(request), token);
-  Admission admission = std::move(result.admission);
-  if (admission.refusal) co_return admission;
-  if (!result.port_token.empty() && !has_port_token(request, result.port_token)) {
-    admission.session = nullptr;
-    admission.refusal = routing::port_refusal(
-        403, id, "This sandbox's ports are private: send its token in E2B-Traffic-Access-Token");
-  }
-  co_return admission;
+  std::string id(request.param("id"));
+  const bool shown = has_token(request);
+  routing::SandboxAccess::Authorize rights_of = [&request, shown,
+                                                 token](const std::string& port_token) {
+    const bool is_private = !port_token.empty();
+    if (is_private && !has_port_token(request, port_token)) return Rights::kNone;
+    if (shown) return Rights::kResume;
+    if (token == AccessToken::kRequired) return Rights::kNone;
+    return is_private ? Rights::kResume : Rights::kUse;
+  };
+  co_return co_await admit_by(std::move(id), std::move(rights_of));
 }
 
 }  // namespace glovebox::e2b

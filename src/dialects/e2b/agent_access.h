@@ -19,6 +19,7 @@ namespace glovebox::e2b {
 enum class AccessToken : std::uint8_t {
   kRequired,  // X-Access-Token must be the sandbox's
   kOptional,  // health, contexts; files, whose URLs may be signed instead
+  kReplaced,  // by a valid signature
 };
 
 class AgentAccess {
@@ -33,20 +34,19 @@ class AgentAccess {
   };
 
   // The sandbox of the path parameter "id". Refused with 502 when it does not run, which clients
-  // take for its end; with 401 without the token where it is required. A paused sandbox that may be
-  // resumed is resumed only by a request with the token, also where the token is optional.
+  // take for its end; without the token where it is required with 401, which clients take for a
+  // wrong token. A sandbox whose ports are private requires the token (or a signature) everywhere
+  // and answers as if it did not exist, with 502, to a request without it. A paused sandbox that
+  // may be resumed is resumed only by a request with the token, also where the token is optional.
   asio::awaitable<Admission> admit(const http::Request& request, AccessToken token);
 
-  // The same for the interpreter, whose port is as private as the sandbox's other ports: refused
-  // with 403 without the token of private ports.
+  // The same for the interpreter, whose port is as private as the sandbox's other ports: requests
+  // need the token of private ports, and with it resume a sandbox where the access token is
+  // optional.
   asio::awaitable<Admission> admit_to_interpreter(const http::Request& request, AccessToken token);
 
  private:
-  struct PortAdmission {
-    Admission admission;
-    std::string port_token;  // empty: the ports are public
-  };
-  asio::awaitable<PortAdmission> admit_by_token(std::string id, bool has_token, AccessToken token);
+  asio::awaitable<Admission> admit_by(std::string id, routing::SandboxAccess::Authorize rights_of);
   bool has_token(const http::Request& request) const;
 
   routing::SandboxAccess& access_;

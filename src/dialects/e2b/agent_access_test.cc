@@ -58,9 +58,26 @@ TEST_F(AgentAccessTest, ASandboxThatDoesNotRunIsABadGateway) {
     const AgentAccess::Admission refused = admit(request_to("sbnone", token_of("sbnone")), token);
     ASSERT_TRUE(refused.refusal.has_value());
     EXPECT_EQ(refused.refusal->status, 502);
-    EXPECT_EQ(refused.refusal->body,
-              R"({"sandboxId":"sbnone","message":"The sandbox was not found","code":502})");
+    EXPECT_EQ(refused.refusal->body, routing::sandbox_not_found("sbnone").body);
   }
+}
+
+TEST_F(AgentAccessTest, APrivateSandboxLooksLikeNoneWithoutItsToken) {
+  const auto session = std::make_shared<sessions::FakeIdleSession>(test.io);
+  test.sessions.add({.project = "mine", .session = session, .token = "pt_secret"});
+  const std::string id = session->id().str();
+  for (const AccessToken token : {AccessToken::kRequired, AccessToken::kOptional}) {
+    EXPECT_EQ(admit(request_to(id, token_of(id)), token).session, session);
+    for (const std::string& wrong : {std::string(), std::string("ea_0"), token_of("x")}) {
+      const AgentAccess::Admission refused = admit(request_to(id, wrong), token);
+      EXPECT_EQ(refused.session, nullptr);
+      ASSERT_TRUE(refused.refusal.has_value());
+      EXPECT_EQ(refused.refusal->status, 502);
+      EXPECT_EQ(refused.refusal->body, routing::sandbox_not_found(id).body);
+    }
+  }
+  // A signature is a proof of the token.
+  EXPECT_EQ(admit(request_to(id), AccessToken::kReplaced).session, session);
 }
 
 // Over the real sessions.

@@ -11,7 +11,9 @@ namespace {
 constexpr std::string_view kIdHeader = "E2b-Sandbox-Id";
 constexpr std::string_view kPortHeader = "E2b-Sandbox-Port";
 constexpr std::string_view kTrafficTokenHeader = "E2b-Traffic-Access-Token";
-constexpr std::string_view kPrivateHeaders[] = {kTrafficTokenHeader, kIdHeader, kPortHeader};
+constexpr std::string_view kAccessTokenHeader = "X-Access-Token";
+constexpr std::string_view kPrivateHeaders[] = {kAccessTokenHeader, kTrafficTokenHeader, kIdHeader,
+                                                kPortHeader};
 
 // Clients run in browsers, too. The rows of the agent API are open: their handlers admit requests
 // by the sandbox's access token.

@@ -57,9 +57,9 @@ TEST_F(DialectTest, ASignedUrlNeedsNoSandbox) {
 }
 
 TEST_F(DialectTest, ItsHeadersNeverReachAGuest) {
-  EXPECT_THAT(
-      test.api->e2b.private_headers(),
-      UnorderedElementsAre("E2b-Traffic-Access-Token", "E2b-Sandbox-Id", "E2b-Sandbox-Port"));
+  EXPECT_THAT(test.api->e2b.private_headers(),
+              UnorderedElementsAre("X-Access-Token", "E2b-Traffic-Access-Token", "E2b-Sandbox-Id",
+                                   "E2b-Sandbox-Port"));
   http::Request request;
   request.headers.add("E2B-Traffic-Access-Token", "pt_secret");
   EXPECT_EQ(test.api->e2b.port_token_of(request), "pt_secret");

@@ -163,8 +163,8 @@ Task<ToolResult> CodeTools::run_command(ToolCall& call) {
   outcome.exit_code = outcome.timed_out ? kExitTimeout : sessions::exit_code_of(all->end);
   (void)session->forget(number);
   deps_.sessions.note(session->id(), "exit", "status " + std::to_string(outcome.exit_code), number);
-  if (!outcome.timed_out && !call.cancel->cancelled()) {
-    outcome.oom_killed = co_await deps_.oom_kills.was_killed(session->id(), all->end);
+  if (!call.cancel->cancelled()) {
+    outcome.oom_killed = co_await deps_.oom_kills.was_killed(session->id(), number, all->end);
   }
   co_return command_result(*all, sink, settings_.max_output);
 }

@@ -55,7 +55,7 @@ TEST(Pins, ExpireUnlessReturnedAgain) {
   EXPECT_EQ(pins.names_of(ip("192.0.2.1"), kStart + 60min), Names{host("a.example")});
   EXPECT_FALSE(pins.has(host("a.example"), ip("192.0.2.1"), kStart + 90min));
   // What has ended goes when something is added.
-  pins.add(host("c.example"), Addresses{ip("192.0.2.2")}, kStart + 2h);
+  pins.add(host("c.example"), Addresses{ip("192.0.2.2")}, kStart + 90min);
   EXPECT_EQ(pins.size(), 1u);
 }
 

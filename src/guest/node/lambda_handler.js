@@ -11,6 +11,7 @@ const Module = require('module');
 const path = require('path');
 const { pathToFileURL } = require('url');
 const util = require('util');
+const vm = require('vm');
 
 const MOST_RESULT = 6000000; // bytes of JSON, as Lambda's own limit
 const MOST_TEXT = 1 << 16;
@@ -100,18 +101,26 @@ async function asModule(filename, code) {
   module.paths = Module._nodeModulePaths(path.dirname(filename));
   Module._cache[filename] = module;
   process.mainModule = module;
-  try {
-    // Newer versions take an ES module here by themselves, unless they are told; not one that awaits.
-    module._compile(code, filename, filename.endsWith('.cjs') ? 'commonjs' : undefined);
-  } catch (error) {
-    const isEsModule = error?.code === 'ERR_REQUIRE_ASYNC_MODULE' ||
-        (error instanceof SyntaxError && /^\s*(?:import|export)\b|\bawait\b|import\.meta/m.test(code));
-    if (!isEsModule || filename.endsWith('.cjs')) throw error;
+  if (!filename.endsWith('.cjs') && isEsModule(code, filename)) {
     delete Module._cache[filename];
     return asEsModule(filename.replace(/\.js$/, '.mjs'), code);
   }
+  module._compile(code, filename, 'commonjs');
   module.loaded = true;
   return module.exports;
+}
+
+// Whether the code does not parse as a script and looks like a module. Parsed here first, because
+// Node.js itself warns on stderr (18) or takes it as a module in its own way (22) when it is told to
+// compile such a file as a script.
+function isEsModule(code, filename) {
+  if (!/^\s*(?:import|export)\b|\bawait\b|import\.meta/m.test(code)) return false;
+  try {
+    new vm.Script(Module.wrap(code), { filename });
+    return false;
+  } catch (error) {
+    return error instanceof SyntaxError;
+  }
 }
 
 // Such a module needs a file.

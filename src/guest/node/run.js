@@ -134,6 +134,9 @@ function becomeMain(filename) {
   }
 }
 
+// Node.js 20 and older have none of this: there import() in a script goes through us.
+const OWN_LOADER = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+
 // The one way to import() from a script on newer versions is called experimental once, on stderr,
 // when it is first used. That is our choice and no news to the program.
 function useUpTheWarning() {
@@ -144,19 +147,25 @@ function useUpTheWarning() {
 }
 
 function scriptOptions(filename) {
+  return OWN_LOADER === undefined ? { filename } : { filename, importModuleDynamically: OWN_LOADER };
+}
+
+// import() as a call of ours, for code that has no file to start from.
+function importsThroughUs(code, filename) {
+  if (!/\bimport\s*\(/.test(code)) return code;
   const base = pathToFileURL(filename);
-  return {
-    filename,
-    importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ??
-        ((name) => import(/^\.{0,2}\//.test(name) ? new URL(name, base).href : name)),
-  };
+  const load = (name) => import(/^\.{0,2}\//.test(name) ? new URL(name, base).href : name);
+  const hidden = `__import_${process.pid}_${Date.now()}`;
+  Object.defineProperty(globalThis, hidden, { value: load, configurable: true });
+  return code.replace(/\bimport(?=\s*\()/g, hidden);
 }
 
 function evaluate(code, filename) {
   let script = null;
-  if (/\bimport\s*\(/.test(code)) useUpTheWarning();
+  if (OWN_LOADER !== undefined && /\bimport\s*\(/.test(code)) useUpTheWarning();
   try {
-    script = new vm.Script(code, scriptOptions(filename));
+    script = new vm.Script(OWN_LOADER === undefined ? importsThroughUs(code, filename) : code,
+                           scriptOptions(filename));
   } catch (error) {
     if (!(error instanceof SyntaxError) || !/\b(?:await|import|export)\b/.test(code)) throw error;
     evaluateWithAwait(importsAsCalls(code), filename, error);
@@ -195,12 +204,7 @@ function evaluateWithAwait(code, filename, firstError) {
     process.exitCode = 13; // node's own number for it
     process._rawDebug('Warning: Detected unsettled top-level await');
   });
-  // import() in such code has no file to start from, so it goes through us.
-  const base = pathToFileURL(filename);
-  const load = (name) => import(/^\.{0,2}\//.test(name) ? new URL(name, base).href : name);
-  const hidden = `__import_${process.pid}_${Date.now()}`;
-  Object.defineProperty(globalThis, hidden, { value: load, configurable: true });
-  const expression = code.replace(/\bimport(?=\s*\()/g, hidden) + `\n//# sourceURL=${filename}`;
+  const expression = importsThroughUs(code, filename) + `\n//# sourceURL=${filename}`;
   const take = (remote, then) => {
     if (remote.objectId === undefined) return then(plainRemote(remote));
     // The inspector has the object's number; a function called on it, at once, hands over the object.

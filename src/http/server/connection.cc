@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "http/origin_rules.h"
+#include "http/server/early_refusals.h"
 #include "http/server/handler_call.h"
 #include "http/server/request_body.h"
 #include "http/server/streamed_answer.h"
@@ -26,11 +27,6 @@ bool is_continue(std::string_view expects) {
   return ::strcasecmp(std::string(expects).c_str(), "100-continue") == 0;
 }
 
-Response too_large(std::size_t limit) {
-  return Response::refuse(413, "body_too_large",
-                          "the body is larger than " + std::to_string(limit) + " bytes");
-}
-
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
@@ -38,6 +34,7 @@ Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
     : server_(std::move(server)),
       transport_(server_->context, std::move(fd), std::move(tls)),
       remote_(remote),
+      place_(server_->owners, remote_.network(), [this] { cut(); }),
       disconnect_(transport_) {
   list_position_ = server_->busy.insert(server_->busy.end(), this);
   ++server_->figures.connections_total;
@@ -48,6 +45,7 @@ Connection::~Connection() { leave(); }
 void Connection::leave() {
   if (has_left_) return;
   has_left_ = true;
+  place_.leave();
   (is_idle_ ? server_->idle : server_->busy).erase(list_position_);
   server_->connection_left();
 }
@@ -68,6 +66,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 
 asio::awaitable<bool> Connection::tls_handshake() {
   set_deadline(server_->options.limits.header_time);
+  place_.set_waiting(true);
   Io io = transport_.handshake();
   while (io == Io::kWantRead || io == Io::kWantWrite) {
     const bool may_go_on = co_await transport_.wait(io);
@@ -94,7 +93,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   Exchanged exchanged;
   exchanged.request.id = "rq" + random_label(20);
   exchanged.request.tls = transport_.is_tls();
+  place_.set_waiting(true);
   const Read head = co_await read_head(reader);
+  place_.set_waiting(false);
   exchanged.started = Clock::now();
   if (head == Read::kEnded) co_return Next::kClose;
   if (head != Read::kDone) co_return co_await refuse_unread(exchanged, head);
@@ -123,7 +124,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
       if (!sent) co_return Next::kClose;
     }
     const std::size_t limit = route != nullptr ? route->max_body : kSmallBody;
+    place_.set_waiting(true);
     const Read body = co_await read_body(reader, limit, held);
+    place_.set_waiting(false);
     if (body == Read::kEnded) co_return Next::kClose;
     if (body != Read::kDone) co_return co_await refuse_unread(exchanged, body);
     exchanged.request.body = reader.take_body();
@@ -178,7 +181,8 @@ asio::awaitable<Connection::Read> Connection::read_head(RequestReader& reader) {
     }
     std::size_t got = 0;
     const Io io = co_await receive(got);
-    if (is_expired_) outcome = server_->is_stopping ? Read::kEnded : Read::kTimeout;
+    const bool can_answer = !server_->is_stopping && transport_.is_open();
+    if (is_expired_) outcome = can_answer ? Read::kTimeout : Read::kEnded;
     if (io != Io::kDone && !is_expired_) outcome = Read::kEnded;
     if (outcome != Read::kDone) break;
     pending_.append(server_->scratch.data(), got);
@@ -215,7 +219,7 @@ asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, s
     std::size_t got = 0;
     const Io io = co_await receive(got);
     clear_deadline();
-    if (is_expired_) co_return Read::kTimeout;
+    if (is_expired_) co_return transport_.is_open() ? Read::kTimeout : Read::kEnded;
     if (io != Io::kDone) co_return Read::kEnded;
     from_scratch = pending_.empty();
     if (!from_scratch) pending_.append(server_->scratch.data(), got);
@@ -283,13 +287,13 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   }
   if (auto refused = refuse_admission(*route, server_->options.admit, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
-    return too_large(route->max_body);
+    return refuse_large_body(route->max_body);
   }
-  if (server_->figures.requests_in_progress >= server_->options.limits.max_requests) {
-    Response response =
-        Response::refuse(503, "too_many_requests_in_progress", "too many requests in progress");
-    response.headers.add("Retry-After", "1");
-    return response;
+  note_project(request);
+  // One owner leaves half of them to others.
+  const std::size_t most = server_->options.limits.max_requests;
+  if (server_->figures.requests_in_progress >= most || place_.requests() > most / 2) {
+    return refuse_request_for_now();
   }
   return std::nullopt;
 }
@@ -304,12 +308,10 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
   } else if (why == Read::kHeaderTooLarge) {
     response = Response::refuse(431, "header_too_large", "the header is too large");
   } else if (why == Read::kBodyTooLarge) {
-    response =
-        too_large(exchanged.match.route != nullptr ? exchanged.match.route->max_body : kSmallBody);
+    response = refuse_large_body(exchanged.match.route != nullptr ? exchanged.match.route->max_body
+                                                                  : kSmallBody);
   } else if (why == Read::kNoRoom) {
-    response = Response::refuse(503, "too_many_bodies",
-                                "too many request bodies are buffered; try again shortly");
-    response.headers.add("Retry-After", "1");
+    response = refuse_body_for_now();
   }
   co_await send_response(exchanged, std::move(response));
   finish_exchange(exchanged);
@@ -317,7 +319,7 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
 }
 
 asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
-  RunningHandler running(server_->figures);
+  RunningHandler running(server_->figures, place_);
   StreamedAnswer writer(*this, exchanged);
   disconnect_.begin();
   const Route& route = *exchanged.match.route;
@@ -347,7 +349,7 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
-  RunningHandler running(server_->figures);
+  RunningHandler running(server_->figures, place_);
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
@@ -358,6 +360,7 @@ asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
 asio::awaitable<void> Connection::linger() {
   transport_.end_writing();
   is_expired_ = false;
+  place_.set_waiting(true);
   set_deadline(server_->options.limits.linger_time);
   std::size_t total = 0;
   while (total < kLingerBytes) {
@@ -377,8 +380,6 @@ asio::awaitable<Io> Connection::receive(std::size_t& got) {
     if (!may_go_on || is_expired_) co_return Io::kFailed;
   }
 }
-
-// ---- writing --------------------------------------------------------------------------------
 
 asio::awaitable<bool> Connection::send_parts(std::string_view first, std::string_view second,
                                              std::string_view third) {
@@ -446,8 +447,7 @@ void Connection::finish_exchange(const Exchanged& exchanged) {
   server_->options.on_exchange(exchange);
 }
 
-// ---- deadlines, and the lists of the server
-// ------------------------------------------------------
+// ---- deadlines, and the lists of the server ----
 
 void Connection::set_deadline(std::chrono::milliseconds time, std::size_t bytes) {
   const std::size_t rate = server_->options.limits.min_bytes_per_second;
@@ -484,6 +484,7 @@ void Connection::become_idle() {
   set_deadline(server_->options.limits.idle_time);
   server_->idle.splice(server_->idle.end(), server_->busy, list_position_);
   is_idle_ = true;
+  place_.set_waiting(true);
 }
 
 void Connection::become_busy() {

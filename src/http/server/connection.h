@@ -71,7 +71,6 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   // By the sweep and by the server.
   void check_deadline(Clock::time_point now);
   Clock::time_point deadline() const { return deadline_; }
-  bool is_expired() const { return is_expired_; }
   void expire();        // ends the current wait as if its deadline had passed
   void cut();           // closes at once
   void server_stops();  // ends the reading of an upgraded stream
@@ -141,6 +140,11 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   void set_deadline(std::chrono::milliseconds time, std::size_t bytes = 0);
   void clear_deadline() { deadline_ = Clock::time_point::max(); }
 
+  void note_project(const Request& request) {
+    if (!server_->options.project_of || place_.has_project()) return;
+    const std::string project = server_->options.project_of(request);
+    if (!project.empty()) place_.set_project(project);
+  }
   void become_idle();
   void become_busy();
   void leave();
@@ -148,6 +152,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   std::shared_ptr<Server::State> server_;
   Transport transport_;
   SocketAddress remote_;
+  ConnectionOwners::Place place_;
   DisconnectWatch disconnect_;  // of the running handler's client
   std::string pending_;         // received, not parsed yet: a part of a header, or the next request
   Clock::time_point deadline_ = Clock::time_point::max();

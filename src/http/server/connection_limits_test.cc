@@ -78,6 +78,35 @@ TEST(ConnectionLimits, AChunkedBodyIsRefusedWhenItPassesTheLimit) {
   EXPECT_TRUE(client.is_ended());
 }
 
+// The limit itself is allowed, one byte more is not, however the body's length is given.
+TEST(ConnectionLimits, ABodyOfExactlyTheLimitIsAccepted) {
+  TestServer server(table(), quick_options());
+  const auto post = [&](std::size_t size) {
+    return server.client().send(
+        {.method = Method::kPost, .target = "/small", .body = std::string(size, 'x')});
+  };
+  const auto most = post(1000);
+  ASSERT_TRUE(most.has_value()) << most.error().message();
+  EXPECT_EQ(most->status, 200);
+  EXPECT_EQ(most->body.size(), 1000u);
+  const auto more = post(1001);
+  ASSERT_TRUE(more.has_value()) << more.error().message();
+  EXPECT_EQ(more->status, 413);
+}
+
+TEST(ConnectionLimits, AChunkedBodyOfExactlyTheLimitIsAccepted) {
+  TestServer server(table(), quick_options());
+  const std::string head =
+      "POST /small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  // 0x3e8 is 1000.
+  RawClient most(server);
+  most.send(head + "3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n");
+  EXPECT_THAT(most.read_answer(), StartsWith("HTTP/1.1 200"));
+  RawClient more(server);
+  more.send(head + "3e8\r\n" + std::string(1000, 'x') + "\r\n1\r\nx\r\n0\r\n\r\n");
+  EXPECT_THAT(more.read_answer(), StartsWith("HTTP/1.1 413"));
+}
+
 TEST(ConnectionLimits, AnEndlessChunkLineIsRefused) {
   TestServer server(table(), quick_options());
   RawClient client(server);
@@ -128,6 +157,21 @@ TEST(ConnectionLimits, BodiesFromOneAddressAreAQuarterOfThat) {
   EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 800; }));
 }
 
+TEST(ConnectionLimits, AnAddressMayHoldExactlyItsQuarter) {
+  ServerOptions options = quick_options();
+  options.limits.max_body_bytes_total = 2000;
+  TestServer server(table(), std::move(options));
+  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
+  RawClient most(server);
+  most.send(post + "501\r\n\r\n" + std::string(500, 'x'));
+  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 500; }));
+  most.send("x");
+  EXPECT_THAT(most.read_answer(), StartsWith("HTTP/1.1 200"));
+  RawClient more(server);
+  more.send(post + "900\r\n\r\n" + std::string(501, 'x'));
+  EXPECT_THAT(more.read_answer(), HasSubstr("too_many_bodies"));
+}
+
 TEST(ConnectionLimits, ASlowHeaderIsCutOff) {
   ServerOptions options = quick_options();
   options.limits.header_time = std::chrono::milliseconds(150);
@@ -176,7 +220,31 @@ TEST(ConnectionLimits, TheOldestIdleConnectionMakesRoom) {
   EXPECT_THAT(second.read_answer(), HasSubstr("hello\n"));
 }
 
-TEST(ConnectionLimits, WithoutAnIdleOneTheNewOneIsRefused) {
+TEST(ConnectionLimits, WithoutOneThatWaitsTheNewOneIsRefused) {
+  ServerOptions options = quick_options();
+  options.limits.max_connections = 0;
+  TestServer server(table(), std::move(options));
+  RawClient client(server);
+  const std::string answer = client.read_to_end();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(answer, HasSubstr("too_many_connections"));
+  EXPECT_EQ(server.figures().connections_refused_total, 1u);
+}
+
+TEST(ConnectionLimits, OneWithHalfABodyMakesRoom) {
+  ServerOptions options = quick_options();
+  options.limits.max_connections = 1;
+  TestServer server(table(), std::move(options));
+  RawClient first(server);
+  first.send("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx");
+  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 1; }));
+  RawClient second(server);
+  second.send(kHello);
+  EXPECT_THAT(second.read_answer(), HasSubstr("hello\n"));
+  EXPECT_TRUE(first.is_ended());
+}
+
+TEST(ConnectionLimits, OneWithHalfAHeaderMakesRoom) {
   ServerOptions options = quick_options();
   options.limits.max_connections = 1;
   TestServer server(table(), std::move(options));
@@ -185,10 +253,32 @@ TEST(ConnectionLimits, WithoutAnIdleOneTheNewOneIsRefused) {
   ASSERT_TRUE(server.eventually(
       [](const ServerFigures& f) { return f.connections == 1 && f.idle_connections == 0; }));
   RawClient second(server);
-  const std::string answer = second.read_to_end();
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));
-  EXPECT_THAT(answer, HasSubstr("too_many_connections"));
-  EXPECT_EQ(server.figures().connections_refused_total, 1u);
+  second.send(kHello);
+  EXPECT_THAT(second.read_answer(), HasSubstr("hello\n"));
+  EXPECT_TRUE(first.is_ended());
+}
+
+TEST(ConnectionLimits, TheOwnerOfMostConnectionsMakesRoom) {
+  ServerOptions options = quick_options();
+  options.limits.max_connections = 3;
+  options.project_of = [](const Request& request) {
+    return std::string(request.header("X-Project"));
+  };
+  TestServer server(table(), std::move(options));
+  const auto say_hello = [](RawClient& client, const std::string& project) {
+    client.send("GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project + "\r\n\r\n");
+    return client.read_answer();
+  };
+  RawClient small(server);
+  say_hello(small, "victim");
+  RawClient first(server);
+  say_hello(first, "hostile");
+  RawClient second(server);
+  say_hello(second, "hostile");
+  RawClient third(server);
+  EXPECT_THAT(say_hello(third, "hostile"), HasSubstr("hello\n"));
+  EXPECT_TRUE(first.is_ended());
+  EXPECT_THAT(say_hello(small, "victim"), HasSubstr("hello\n"));
 }
 
 TEST(ConnectionLimits, TheRefusalOfAConnectionHasTheLengthItSays) {

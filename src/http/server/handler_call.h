@@ -3,6 +3,7 @@
 #pragma once
 
 #include "http/router.h"
+#include "http/server/connection_owners.h"
 #include "http/server/server.h"
 
 namespace glovebox::http {
@@ -10,16 +11,22 @@ namespace glovebox::http {
 // Counts a running handler, for max_requests.
 class RunningHandler {
  public:
-  explicit RunningHandler(ServerFigures& figures) : figures_(figures) {
+  RunningHandler(ServerFigures& figures, ConnectionOwners::Place& place)
+      : figures_(figures), place_(place) {
     ++figures_.requests_in_progress;
     ++figures_.requests_total;
+    place_.begin_request();
   }
-  ~RunningHandler() { --figures_.requests_in_progress; }
+  ~RunningHandler() {
+    place_.end_request();
+    --figures_.requests_in_progress;
+  }
   RunningHandler(const RunningHandler&) = delete;
   RunningHandler& operator=(const RunningHandler&) = delete;
 
  private:
   ServerFigures& figures_;
+  ConnectionOwners::Place& place_;
 };
 
 // Our code does not throw; what a library throws becomes an error of this one request. Out of

@@ -27,7 +27,7 @@ void end_program(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-// No room, and no idle connection to close. Best effort, without waiting.
+// No room, and no connection that waits. Best effort, without waiting.
 void refuse_connection(int fd, bool is_tls) {
   static constexpr std::string_view kAnswer =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -41,21 +41,11 @@ void refuse_connection(int fd, bool is_tls) {
   ::shutdown(fd, SHUT_WR);
 }
 
-// One that was cut stays in the list until its coroutine runs.
-bool cut_oldest_idle(const Server::State& state) {
-  for (Connection* connection : state.idle) {
-    if (connection->is_expired()) continue;
-    connection->cut();
-    return true;
-  }
-  return false;
-}
-
 void admit_connection(const std::shared_ptr<Server::State>& state,
                       const Server::State::ListeningSocket& socket, UniqueFd fd,
                       const SocketAddress& remote) {
   if (state->connections() >= state->options.limits.max_connections) {
-    if (!cut_oldest_idle(*state)) {
+    if (!state->owners.make_room()) {
       ++state->figures.connections_refused_total;
       refuse_connection(fd.get(), socket.tls != nullptr);
       return;
@@ -98,7 +88,7 @@ asio::awaitable<void> accept_loop(std::shared_ptr<Server::State> state,
     }
     if (!was_short) log::warn("out of descriptors; not accepting for a moment");
     was_short = true;
-    cut_oldest_idle(*state);
+    state->owners.make_room();
     socket->pause.expires_after(kPauseWithoutDescriptors);
     co_await socket->pause.async_wait(kAwaitTuple);
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "http/server/connection_owners.h"
 #include "http/server/server.h"
 #include "http/tls.h"
 
@@ -29,9 +30,10 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   bool is_stopping = false;
 
   // Every connection is in one of the two. Idle ones are in the order in which they became idle, so
-  // the front is the first to time out, and the first to go when there is no room.
+  // the front is the first to time out.
   std::list<Connection*> busy;
   std::list<Connection*> idle;
+  ConnectionOwners owners;
 
   // Where bytes land before they are parsed. One for all: it is filled and emptied without a wait
   // in between, so an idle connection needs none.

@@ -109,6 +109,41 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{masked(0x88, "\x03\xE8\xFF"), "broken:1007"},  // a reason in no language
         Wrong{masked(0x88, std::string("\x00\x00", 2)), "broken:1002"}));
 
+TEST(WebSocketFrames, OnlyCodesThatMayBeSentCloseAConnectionWell) {
+  const auto closed_with = [](int code) {
+    const std::string payload = {static_cast<char>(code >> 8), static_cast<char>(code & 0xFF)};
+    return read_all(masked(0x88, payload), 100).front();
+  };
+  for (const int code : {1000, 1001, 1002, 1003, 1007, 1011, 1014, 3000, 3001, 4998, 4999}) {
+    EXPECT_EQ(closed_with(code), "close:" + std::to_string(code) + " ") << code;
+  }
+  for (const int code : {0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535}) {
+    EXPECT_EQ(closed_with(code), "broken:1002") << code;
+  }
+}
+
+TEST(WebSocketFrames, LengthsAreSaidInTheirShortestForm) {
+  for (const std::size_t size : {0, 1, 125, 126, 127, 65535, 65536, 65537}) {
+    const std::string payload(size, 'x');
+    const std::size_t in_head = size <= 125 ? 0 : size <= 65535 ? 2 : 8;
+    EXPECT_EQ(frame_head(Opcode::kBinary, size).size(), 2 + in_head) << size;
+    EXPECT_EQ(read_all(masked(0x82, payload), 1000), std::vector<std::string>{"binary:" + payload})
+        << size;
+  }
+  EXPECT_EQ(read_all(masked(0x89, std::string(125, 'x')), 100),
+            std::vector<std::string>{"ping:" + std::string(125, 'x')});
+}
+
+TEST(WebSocketFrames, AMessageMayBeAsLongAsTheLimit) {
+  const std::string most(kMax, 'x');
+  EXPECT_EQ(read_all(masked(0x82, most), 10'000), std::vector<std::string>{"binary:" + most});
+  EXPECT_EQ(read_all(masked(0x82, most + "x"), 10'000), std::vector<std::string>{"broken:1009"});
+  EXPECT_EQ(read_all(masked(0x02, most.substr(1)) + masked(0x80, "x"), 10'000),
+            std::vector<std::string>{"binary:" + most});
+  EXPECT_EQ(read_all(masked(0x02, most.substr(1)) + masked(0x80, "xx"), 10'000),
+            std::vector<std::string>{"broken:1009"});
+}
+
 TEST(WebSocketFrames, AReasonIsCutAtACharacter) {
   std::string reason;
   for (int i = 0; i < 100; ++i) reason += "\xE2\x82\xAC";

@@ -15,7 +15,7 @@ bool is_for(const LayerView& layer, const std::string& project) {
 Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest request,
                                                    OnBuildProgress report,
                                                    std::shared_ptr<node::CancelFlag> cancel) {
-  wishes.push_back(request);
+  requests.push_back(request);
   if (play) co_return co_await play(std::move(request), std::move(report), cancel);
   PreparedPackages made;
   made.template_id = request.definition.id.empty() ? made_template : request.definition.id;

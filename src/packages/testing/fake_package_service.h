@@ -23,7 +23,7 @@ class FakePackageService final : public PackageService {
   Task<PruneReport> prune(PruneRequest request) override;
   Task<CheckReport> check(std::string id) override;
 
-  std::vector<PackageSetRequest> wishes;  // in order
+  std::vector<PackageSetRequest> requests;  // in order
   // Without it a set is ready at once, as layer `made_layer` and template `made_template`.
   Play play;
   std::string made_template = "own.setsetsetsetsetsetse";

@@ -97,6 +97,7 @@ class Usage:
     memory_bytes: int = 0
     peak_memory_bytes: Optional[int] = None
     memory_limit_bytes: int = 0
+    socket_bytes: int = 0
     disk_bytes: int = 0
     disk_limit_bytes: int = 0
     processes: int = 0

@@ -147,7 +147,8 @@ export interface paths {
          * Change a sandbox's time to live, metadata or network policy
          * @description A new `ttl_s` counts from now, or, for a paused sandbox, from when it is resumed. `metadata`
          *     replaces all existing metadata, and `net` replaces the whole network policy: it applies to
-         *     new connections at once, and open connections that it forbids are closed.
+         *     new connections at once, and open connections that it forbids are closed. 507: the metadata
+         *     does not fit into the project's share of the store.
          */
         patch: operations["changeSandbox"];
         trace?: never;
@@ -3034,6 +3035,8 @@ export interface components {
             memory_bytes: number;
             peak_memory_bytes: number | null;
             memory_limit_bytes: number;
+            /** @description Of `memory_bytes` the buffers of sockets. */
+            socket_bytes: number;
             disk_bytes: number;
             disk_limit_bytes: number;
             processes: number;
@@ -3673,7 +3676,9 @@ export interface operations {
                  * @description Recorded on disk before the run. If the same request is repeated within 24 hours, it
                  *     gets the response to the first one (header `Idempotent-Replayed: true`) and does not run
                  *     again. If the first one was interrupted while it ran, the repeated request gets 409
-                 *     `interrupted`.
+                 *     `interrupted`. The same key with another body or at another path gets 422. A project
+                 *     whose records of such requests fill its share of the store (store.project_quota) gets
+                 *     507 for new keys, and still the responses to known ones.
                  */
                 "Idempotency-Key"?: string;
             };
@@ -3989,6 +3994,7 @@ export interface operations {
             404: components["responses"]["Error"];
             409: components["responses"]["Error"];
             503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
         };
     };
     sandboxNetwork: {

@@ -117,6 +117,13 @@ TEST_F(E2bFiles, AFormThatIsWrongIsRefused) {
       post(form, "", form_part("name=n", std::string(2'000'000, 'x')) + file + "--xyz--", 50'000)
           .status,
       400);
+  // What follows the form has no meaning, and is not read without end.
+  EXPECT_EQ(post(form, "", file + "--xyz--" + std::string(1'000'000, 'x'), 50'000).status, 200);
+  session->files.clear();
+  const api::Answer endless =
+      post(form, "", file + "--xyz--" + std::string(2'000'000, 'x'), 50'000);
+  EXPECT_EQ(endless.status, 400);
+  EXPECT_THAT(endless.body, HasSubstr("too much data after the form"));
   session->refuse = [](const FileRequest&) { return ENOSPC; };
   EXPECT_EQ(post(form, "", file + "--xyz--").status, 507);
 }

@@ -138,7 +138,7 @@ void ProcessFollowers::on_event(Attachment::Event event) {
   if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
     attachment_.reset();
     if (std::exchange(is_detached_, false)) return;
-    const bool taken = session_->alive() && gone->why.find("took over") != std::string::npos;
+    const bool taken = session_->alive() && gone->taken_over;
     return stop(taken ? Follower::Event(Follower::TakenOver{}) : Follower::Cut{gone->why});
   }
   if (session_->paused()) stop(Follower::Cut{"the sandbox is paused"});

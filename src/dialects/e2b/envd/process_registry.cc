@@ -109,7 +109,7 @@ asio::awaitable<void> ProcessRegistry::on_exit(std::shared_ptr<ProcessFollowers>
   const std::shared_ptr<node::Session> session = process->session();
   deps_.sessions.note(session->id(), "exit",
                       "status " + std::to_string(sessions::exit_code_of(end)), process->number());
-  if (!process->timed_out() && co_await deps_.oom_kills.was_killed(session->id(), end)) {
+  if (co_await deps_.oom_kills.was_killed(session->id(), process->number(), end)) {
     deps_.sessions.note(session->id(), "oom", "the memory limit was reached", process->number());
   }
   co_await process->wait_until_unread();

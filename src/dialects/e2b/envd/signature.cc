@@ -90,7 +90,7 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& r
   if (signer.empty()) co_return unauthorized("invalid signature");
   if (is_expired(*file)) co_return unauthorized("signature is already expired");
   request.path_params.add("id", signer);
-  co_return co_await access_.admit(request, AccessToken::kOptional);
+  co_return co_await access_.admit(request, AccessToken::kReplaced);
 }
 
 asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit_named(
@@ -98,14 +98,16 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit_named(
     const std::string* signature) {
   const std::string_view id = request.param("id");
   const std::string_view token = request.header("X-Access-Token");
-  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kOptional);
+  const bool is_signed = signature != nullptr && file && is_signed_by(id, *file, *signature);
+  const AccessToken needed = is_signed ? AccessToken::kReplaced : AccessToken::kOptional;
+  AgentAccess::Admission admission = co_await access_.admit(request, needed);
   if (admission.refusal) co_return admission;
   if (!token.empty()) {
     if (tokens_.is_valid(id, token)) co_return admission;
     co_return unauthorized("access token present in header but does not match");
   }
   if (signature == nullptr) co_return unauthorized("missing signature query parameter");
-  if (!file || !is_signed_by(id, *file, *signature)) co_return unauthorized("invalid signature");
+  if (!is_signed) co_return unauthorized("invalid signature");
   if (is_expired(*file)) co_return unauthorized("signature is already expired");
   co_return admission;
 }

@@ -311,10 +311,15 @@ TEST_F(InterpreterTest, AdmissionByAccessTokenAndPortToken) {
   const http::Response health = call(kHealth, "", none).result->value();
   EXPECT_EQ(health.body, "\"OK\"");
   test.sessions.known.begin()->second.token = "pt_secret";
-  EXPECT_EQ(call(kHealth, "").result->value().status, 403);
-  EXPECT_EQ(call(kExecute, R"({"code":"x"})").result->value().status, 403);
-  EXPECT_EQ(call(kHealth, "", {{"E2B-Traffic-Access-Token", "pt_secret"}}).result->value().status,
-            200);
+  // As if it did not exist, also with the other token.
+  const std::string not_found = routing::sandbox_not_found(session->id().str()).body;
+  EXPECT_EQ(call(kHealth, "").result->value().body, not_found);
+  EXPECT_EQ(call(kHealth, "", none).result->value().body, not_found);
+  EXPECT_EQ(call(kExecute, R"({"code":"x"})").result->value().body, not_found);
+  const http::Headers port_token_only{{"X-Access-Token", ""},
+                                      {"E2B-Traffic-Access-Token", "pt_secret"}};
+  EXPECT_EQ(call(kHealth, "", port_token_only).result->value().status, 200);
+  EXPECT_EQ(call(kExecute, R"({"code":"x"})", port_token_only).result->value().body, not_found);
   test.sessions.known.begin()->second.state = "paused";
   EXPECT_EQ(call(kHealth, "").result->value().status, 502);
 }

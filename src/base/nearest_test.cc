@@ -1,10 +1,10 @@
-#include "options/nearest.h"
+#include "base/nearest.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace glovebox::options {
+namespace glovebox {
 namespace {
 
 TEST(Nearest, FindsAMisspeltNameAndNothingElse) {
@@ -17,4 +17,4 @@ TEST(Nearest, FindsAMisspeltNameAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace glovebox::options
+}  // namespace glovebox

@@ -1,0 +1,85 @@
+// Who holds how many connections, and whose connection is closed when there is no room for another.
+//
+// A connection belongs to the network that it came from (an IPv4 address or an IPv6 /64) until a
+// request on it has shown a key; then it belongs to the key's project. Connections that wait for a
+// request, or for the rest of a header, can be closed to make room. One of the largest owner's is:
+// the one that has waited longest. Networks together count as one owner beside the projects, so
+// that many strangers with a connection each do not push out a project.
+//
+// One thread. Adding, removing and closing take time logarithmic in the number of owners.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace glovebox::http {
+
+class ConnectionOwners {
+  struct Owner;
+
+ public:
+  ConnectionOwners() = default;
+  ConnectionOwners(const ConnectionOwners&) = delete;
+  ConnectionOwners& operator=(const ConnectionOwners&) = delete;
+
+  // The place of one connection. `cut` closes the connection; it is called at most once, and then
+  // the place counts no more. `owners` outlives it.
+  class Place {
+   public:
+    Place(ConnectionOwners& owners, const std::string& network, std::function<void()> cut);
+    ~Place() { leave(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    // The first project counts; later calls change nothing. A place that has left has none.
+    void set_project(const std::string& project);
+    bool has_project() const;
+    void set_waiting(bool is_waiting);
+    // Requests of its owner whose handlers run; counted between the two.
+    std::size_t requests() const { return owner_ == nullptr ? 0 : owner_->requests; }
+    void begin_request();
+    void end_request();
+    void leave();
+
+   private:
+    friend class ConnectionOwners;
+
+    void join(Owner& owner);
+
+    ConnectionOwners& owners_;
+    const std::function<void()> cut_;
+    Owner* owner_ = nullptr;  // null: it has left
+    std::list<Place*>::iterator position_{};
+    bool is_waiting_ = false;
+  };
+
+  // Closes one; false: none of them waits.
+  bool make_room();
+
+ private:
+  using BySize = std::set<std::pair<std::size_t, Owner*>>;
+  struct Owner {
+    BySize& ranking;  // of its kind
+    std::string name;
+    std::size_t connections = 0;
+    std::size_t requests = 0;     // whose handlers run
+    std::list<Place*> waiting{};  // longest first
+  };
+
+  Owner& find(std::map<std::string, Owner>& among, BySize& ranking, const std::string& name);
+  void resize(Owner& owner, int change);
+  static bool cut_one_of(const BySize& ranking);
+
+  std::map<std::string, Owner> networks_;
+  std::map<std::string, Owner> projects_;
+  BySize networks_by_size_;
+  BySize projects_by_size_;
+  std::size_t strangers_ = 0;  // connections of all networks
+};
+
+}  // namespace glovebox::http

@@ -1,0 +1,109 @@
+// Requests to the ports of a paused sandbox: which of them resume it, and what the others can find
+// out. api/routes/port_routes_test.cc forwards requests to a running one.
+#include "routing/port_routing.h"
+
+#include <gtest/gtest.h>
+
+#include "routing/testing/paused_sandbox.h"
+
+namespace glovebox::routing {
+namespace {
+
+http::Request by_host(const std::string& id, const std::string& port) {
+  http::Request request;
+  request.host = port + "-" + id + ".localhost";
+  request.target = "/";
+  return request;
+}
+
+http::Request by_header(const std::string& id, const std::string& port) {
+  http::Request request;
+  request.host = "localhost";
+  request.target = "/";
+  request.headers.add("E2b-Sandbox-Id", id);
+  request.headers.add("E2b-Sandbox-Port", port);
+  return request;
+}
+
+http::Request with(http::Request request, const char* header, const std::string& value) {
+  request.headers.add(header, value);
+  return request;
+}
+
+class PortRoutingTest : public ::testing::Test {
+ protected:
+  // Status and body, with the sandbox's own id replaced.
+  std::string answer_to(http::Request request, const std::string& id) {
+    const http::Route* route = routing_.find(request);
+    if (route == nullptr) return "not routed";
+    api::RecordingWriter writer;
+    const Result<http::Response> response = sandbox_.wait_for(route->handler(request, writer));
+    if (!response) return response.error().message();
+    std::string body = response->body;
+    if (const std::size_t at = body.find(id); at != std::string::npos)
+      body.replace(at, id.size(), "ID");
+    return std::to_string(response->status) + " " + body;
+  }
+  const std::string& id() const { return sandbox_.id; }
+
+  const std::string not_found_ =
+      R"(502 {"sandboxId":"ID","message":"The sandbox was not found, or its ports are private and )"
+      R"(the request does not show their token","code":502})";
+  const std::string unknown_id_ = "sb00000000000000000000";
+  PausedSandbox sandbox_{PortVisibility::kPrivate};
+  PortRouting routing_{
+      sandbox_.access, sandbox_.server.api->port_proxy, {&sandbox_.server.api->e2b}};
+};
+
+TEST_F(PortRoutingTest, APrivateSandboxIsNeitherResumedNorRevealedWithoutItsToken) {
+  std::string nearly = sandbox_.port_token;
+  nearly.back() = nearly.back() == '0' ? '1' : '0';
+  for (const auto& routed : {by_host, by_header}) {
+    for (const std::string& named : {id(), unknown_id_}) {
+      EXPECT_EQ(answer_to(routed(named, "3000"), named), not_found_);
+      for (const char* header : {"X-Glovebox-Port-Token", "E2B-Traffic-Access-Token"}) {
+        EXPECT_EQ(answer_to(with(routed(named, "3000"), header, nearly), named), not_found_);
+        EXPECT_EQ(answer_to(with(routed(named, "3000"), header, ""), named), not_found_);
+      }
+    }
+  }
+  EXPECT_EQ(sandbox_.times_resumed(), 0u);
+}
+
+TEST_F(PortRoutingTest, ARunningPrivateSandboxIsNotRevealedEither) {
+  // Resumes it; nothing listens in it.
+  const std::string closed =
+      answer_to(with(by_host(id(), "3000"), "X-Glovebox-Port-Token", sandbox_.port_token), id());
+  EXPECT_EQ(closed,
+            R"(502 {"sandboxId":"ID","message":"The sandbox is running but port is not open",)"
+            R"("port":3000,"code":502})");
+  EXPECT_EQ(sandbox_.times_resumed(), 1u);
+  EXPECT_EQ(answer_to(by_host(id(), "3000"), id()), not_found_);
+  EXPECT_EQ(answer_to(by_header(id(), "3000"), id()), not_found_);
+}
+
+TEST_F(PortRoutingTest, TheTokenResumesItInEitherHeader) {
+  answer_to(with(by_header(id(), "3000"), "e2b-traffic-access-token", sandbox_.port_token), id());
+  EXPECT_EQ(sandbox_.times_resumed(), 1u);
+}
+
+TEST_F(PortRoutingTest, APortThatCannotBeServedResumesNothing) {
+  for (const char* port : {"0", "65536", "-1", "x", ""}) {
+    const auto ask = [&](const std::string& named) {
+      return answer_to(with(by_header(named, port), "X-Glovebox-Port-Token", sandbox_.port_token),
+                       named);
+    };
+    EXPECT_EQ(ask(id()),
+              R"(502 {"sandboxId":"ID","message":"The port must be a number from 1 to 65535",)"
+              R"("code":502})")
+        << port;
+    EXPECT_EQ(ask(id()), ask(unknown_id_)) << port;
+  }
+  // A host name with such a port names no sandbox at all.
+  EXPECT_EQ(answer_to(with(by_host(id(), "0"), "X-Glovebox-Port-Token", sandbox_.port_token), id()),
+            "not routed");
+  EXPECT_EQ(sandbox_.times_resumed(), 0u);
+}
+
+}  // namespace
+}  // namespace glovebox::routing
