@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
-        bench soak fuzz check check-threads format format-check generate lint install uninstall clean
+        bench soak fuzz mutants check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -23,6 +23,7 @@ packages_test := python3-yaml python3-numpy python3-pandas python3-matplotlib bu
   git procps util-linux iproute2 openssl libcap2-bin chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)
+packages_soak := stress-ng libpython3.11-testsuite
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
 packages_fresh := mmdebstrap
@@ -61,6 +62,8 @@ build/fuzz/build.ninja: | deps-fuzz
 user_programs    := glovebox sandbox-run
 libexec_programs := glovebox-client glovebox-bench glovebox-server glovebox-launcher glovebox-gateway glovebox-attacks
 programs         := $(user_programs) $(libexec_programs) glovebox-agent
+# What `make run` waits for.
+serving_programs := glovebox glovebox-client glovebox-server glovebox-launcher glovebox-gateway glovebox-agent
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
@@ -70,12 +73,12 @@ wheel: build ## make the Python SDK's wheel, with the programs in it, in build/w
 
 # ---- Trying and testing ------------------------------------------------------------------------
 
-run: build ## show an example in the sandbox, then serve on 127.0.0.1:7070 until Ctrl-C
+run: deps build/release/build.ninja ## show an example in the sandbox, then serve on 127.0.0.1:7070 until Ctrl-C
+	@cmake --build --preset release --parallel $(JOBS) --target $(serving_programs)
 	@scripts/demo
 	@exec build/bin/glovebox serve
 
-# Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes,
-# one at a time, because those tests compare what is on the host before and after.
+# Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes.
 test: deps-test build build/dev/build.ninja ## run all tests but the long ones
 	@scripts/build-tests dev $(JOBS)
 	@scripts/build-tests release $(JOBS)
@@ -98,11 +101,16 @@ bench: deps-test build ## measure start times beside bwrap and runc; many runs, 
 	@build/tests/bench_cold --leaks
 	@build/tests/bench_cold --memory
 
-soak: deps-test build ## the long tests: thousands of runs, with counts before and after
+soak: deps-test build ## the long tests: thousands of runs, stress-ng and CPython's tests inside; hours
+	@scripts/install-packages $(packages_soak)
+	@cmake --build --preset release --parallel $(JOBS) --target syscall_fuzz
 	@ctest --test-dir build/release --output-on-failure -C soak -L soak
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
 	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)
+
+mutants: deps-test ## plant mistakes one at a time and report how many the unit tests notice; ARGS="--seed 2 --count 20"
+	@scripts/mutants --jobs $(JOBS) $(ARGS)
 
 # ---- Form --------------------------------------------------------------------------------------
 

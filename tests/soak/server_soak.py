@@ -17,12 +17,12 @@ import sealed
 import server
 from sealed import wait_until
 
-WISHES = argparse.ArgumentParser(add_help=True)
-WISHES.add_argument("--runs", type=int, default=50000, help="runs, by all clients together")
-WISHES.add_argument("--clients", type=int, default=16)
-WISHES.add_argument("--idle", type=int, default=10000, help="idle connections")
-WISHES.add_argument("--small", type=int, default=1000, help="small runs beside bombs")
-COUNTS = WISHES.parse_known_args()[0]
+OPTIONS = argparse.ArgumentParser(add_help=True)
+OPTIONS.add_argument("--runs", type=int, default=50000, help="runs, by all clients together")
+OPTIONS.add_argument("--clients", type=int, default=16)
+OPTIONS.add_argument("--idle", type=int, default=10000, help="idle connections")
+OPTIONS.add_argument("--small", type=int, default=1000, help="small runs beside bombs")
+COUNTS = OPTIONS.parse_known_args()[0]
 
 MEGABYTE = 1 << 20
 MEMORY_BOMB = {"language": "python", "code": "x = []\nwhile True: x.append(b'x' * (1 << 20))",
@@ -237,5 +237,5 @@ class Soak(sealed.TestCase):
 
 if __name__ == "__main__":
     if os.environ.get("GBX_SEALED") is not None:
-        sys.argv = [sys.argv[0], *WISHES.parse_known_args()[1]]
+        sys.argv = [sys.argv[0], *OPTIONS.parse_known_args()[1]]
     sealed.main()

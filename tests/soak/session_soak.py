@@ -15,11 +15,11 @@ import server
 from session import Session
 from websocket import ExecStream
 
-WISHES = argparse.ArgumentParser(add_help=True)
-WISHES.add_argument("--seconds", type=int, default=int(os.environ.get("GBX_SOAK_SECONDS", "1800")))
-WISHES.add_argument("--clients", type=int, default=6)
-WISHES.add_argument("--seed", type=int, default=int(time.time()))
-COUNTS, REST = WISHES.parse_known_args()
+OPTIONS = argparse.ArgumentParser(add_help=True)
+OPTIONS.add_argument("--seconds", type=int, default=int(os.environ.get("GBX_SOAK_SECONDS", "1800")))
+OPTIONS.add_argument("--clients", type=int, default=6)
+OPTIONS.add_argument("--seed", type=int, default=int(time.time()))
+COUNTS, REST = OPTIONS.parse_known_args()
 sys.argv[1:] = REST
 # sealed.main() starts this program again, inside.
 os.environ["GBX_SOAK_SECONDS"] = str(COUNTS.seconds)

@@ -51,6 +51,13 @@ def markers(path, text):
             if MARKERS.search(line)]
 
 
+def modules_without_a_test(modules, listing):
+    """Integration test modules that the CMakeLists.txt does not register, so that ctest never runs them."""
+    registered = {module or name for name, module in
+                  re.findall(r"^gbx_integration_test\((\w+)(?:[^)]*?\sMODULE\s+([\w/]+))?", listing, re.M)}
+    return sorted(set(modules) - registered)
+
+
 class Tree(unittest.TestCase):
     def files(self, *suffixes):
         found = {relative(path): path.read_text() for path in sources(*suffixes)}
@@ -94,6 +101,12 @@ class Tree(unittest.TestCase):
                  if path.is_dir() and not any(child.is_file() for child in path.rglob("*"))]
         self.assertEqual([], empty)
 
+    def test_every_integration_test_is_registered(self):
+        folder = ROOT / "tests" / "integration"
+        modules = [str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*_test.py")]
+        self.assertGreater(len(modules), 50, "the integration tests were not found")
+        self.assertEqual([], modules_without_a_test(modules, (folder / "CMakeLists.txt").read_text()))
+
     def test_scripts_can_be_executed(self):
         plain = [relative(path) for folder in (ROOT / "scripts", ROOT / ".ci")
                  for path in folder.iterdir()
@@ -126,6 +139,11 @@ class BadSamplesAreCaught(unittest.TestCase):
     def test_a_silent_source(self):
         self.assertEqual(1, len(source_faults("main.cc", "#include <a>\nint main() {}\n", False)))
         self.assertEqual([], source_faults("main.cc", "#include <a>\nint main() {}\n", True))
+
+    def test_a_module_that_is_not_registered(self):
+        listing = "gbx_integration_test(a_test TIMEOUT 1)\ngbx_integration_test(b ALONE MODULE x/b_test TIMEOUT 1)\n"
+        self.assertEqual([], modules_without_a_test(["a_test", "x/b_test"], listing))
+        self.assertEqual(["c_test"], modules_without_a_test(["a_test", "c_test"], listing))
 
     def test_a_marker(self):
         self.assertEqual(1, len(markers("a.cc", "int a;  // TO" + "DO: more\n")))
