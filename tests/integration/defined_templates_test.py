@@ -233,8 +233,8 @@ class OverHttp(server.Served):
     def project(self):
         return self._testMethodName.replace("_", "-")[-40:].strip("-")
 
-    def make(self, name, client=None, status=201, **wishes):
-        answer = (client or self.ours).call("POST", "/v1/templates", {"name": name, "from": "python", **wishes})
+    def make(self, name, client=None, status=201, **fields):
+        answer = (client or self.ours).call("POST", "/v1/templates", {"name": name, "from": "python", **fields})
         self.assertEqual(answer.status, status, answer)
         return answer.json if answer.body else None
 
@@ -348,11 +348,11 @@ class OverHttp(server.Served):
         self.assertEqual(self.ours.get("/v1/templates/boxed").status, 404)
 
     def test_bad_input(self):
-        for wishes, status in (({"name": "python"}, 409), ({"from": "nope"}, 404), ({"preload": ["a/b"]}, 400),
+        for fields, status in (({"name": "python"}, 409), ({"from": "nope"}, 404), ({"preload": ["a/b"]}, 400),
                                ({"env": {"LD_PRELOAD": "x"}}, 400), ({"layers": ["/etc"]}, 400),
                                ({"from": "base", "preload": ["json"]}, 400), ({"profile": {"memory_mb": 1 << 20}}, 403),
                                ({"preload": ["m%d" % i for i in range(64)]}, 400), ({"name": "../x"}, 400)):
-            self.make(**{"name": "bad", "status": status, **wishes})
+            self.make(**{"name": "bad", "status": status, **fields})
         self.assertEqual(self.ours.get("/v1/templates/bad").status, 404)
         for i in range(16):
             self.make(f"many-{i}", **{"from": "base"})

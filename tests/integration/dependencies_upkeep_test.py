@@ -200,5 +200,27 @@ class Projects(packaged.Packaged):
             self.assertEqual(len(self.server.zygotes()), before + 2)
 
 
+class ProjectsApart(packaged.Packaged):
+    """With deps.shared off, no project can tell what another one has built. Projects, above, is the control."""
+    more_settings = {"deps__shared": "false"}
+
+    def test_each_builds_its_own(self):
+        (one, _), (two, _) = (self.server.new_key(project=name, name=name) for name in ("one", "two"))
+        with self.server.client(one, timeout=120) as first, self.server.client(two, timeout=120) as second:
+            seen = []
+            for client in (first, second):
+                self.internet.packages(forget=True)
+                answer = self.run_with("import needy; print(needy.hello())", ["needy"], client=client)[1]
+                self.assertTrue(answer["dependencies"]["built"], answer)
+                self.assertEqual(set(self.list_layers(client)), {answer["dependencies"]["layer"]})
+                seen.append((answer["dependencies"]["layer"], sorted(self.downloads())))
+            self.assertNotEqual(seen[0][0], seen[1][0])
+            self.assertEqual(seen[0][1], seen[1][1])  # the second downloads all that the first did
+            self.assertNotEqual(seen[1][1], [])
+            # Within a project a set is built once, as ever.
+            answer = self.run_with("import needy", ["needy"], client=first)[1]
+            self.assertEqual((answer["dependencies"]["layer"], answer["dependencies"]["built"]), (seen[0][0], False))
+
+
 if __name__ == "__main__":
     sealed.main(network=True)

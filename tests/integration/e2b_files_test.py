@@ -201,7 +201,8 @@ class Calls(InSandbox):
         gone = {**self.sandbox.headers, "E2b-Sandbox-Id": "sb00000000000000000000"}
         answer = self.client.call("GET", "/health", None, gone)
         self.assertEqual(answer.json, {"sandboxId": "sb00000000000000000000", "code": 502,
-                                       "message": "The sandbox was not found"})
+                                       "message": "The sandbox was not found, or its ports are private and the "
+                                                  "request does not show their token"})
         self.assertEqual(answer.status, 502)
         plain = {name: self.sandbox.headers[name] for name in ("E2b-Sandbox-Id", "E2b-Sandbox-Port")}
         self.assertEqual(self.client.call("GET", "/health", None, plain).status, 204)

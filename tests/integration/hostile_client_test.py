@@ -93,41 +93,69 @@ class Descriptors(Hostile):
             with self.subTest(link=name):
                 self.assert_refused(self.ask(wire.create(), [fd]))
 
+    SPECIAL, NAMELESS, KERNELS = "only directories and regular files", "no name", "kernel filesystem"
+
     def sources(self):
-        """Things that are no plain file and no directory of the host's disks."""
-        fifo = os.path.join(self.place, "fifo")
-        os.mkfifo(fifo)
-        device = os.path.join(self.place, "device")
-        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        """Things that are no plain file and no directory of the host's disks, and why they are refused.
+        They belong to an ordinary user: what is root's is refused for that alone."""
+        owner = 1399999999
+        place = self.directory(owner)
+
+        def owned(name):
+            path = os.path.join(place, name)
+            os.chown(path, owner, owner)
+            return path
+
+        os.mkfifo(os.path.join(place, "fifo"))
+        os.mknod(os.path.join(place, "device"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         unix = socket.socket(socket.AF_UNIX)
         self.addCleanup(unix.close)
-        unix.bind(os.path.join(self.place, "socket"))
-        yield "a fifo", os.open(fifo, os.O_PATH)
-        yield "a device", os.open(device, os.O_PATH)
-        yield "the null device", os.open("/dev/null", os.O_RDWR)
-        yield "a bound socket", os.open(os.path.join(self.place, "socket"), os.O_PATH)
-        yield "an open socket", os.dup(unix.fileno())
+        unix.bind(os.path.join(place, "socket"))
+        yield "a fifo", os.open(owned("fifo"), os.O_PATH), self.SPECIAL
+        yield "a device", os.open(owned("device"), os.O_PATH), self.SPECIAL
+        yield "the null device", os.open("/dev/null", os.O_RDWR), self.SPECIAL
+        yield "a bound socket", os.open(owned("socket"), os.O_PATH), self.SPECIAL
+        yield "an open socket", os.dup(unix.fileno()), self.SPECIAL
         read_end, write_end = os.pipe()
         os.close(write_end)
-        yield "a pipe", read_end
-        yield "an event counter", os.eventfd(0)
-        yield "a file in memory", os.memfd_create("x")
-        yield "/proc", os.open("/proc", os.O_PATH)
-        yield "a process's directory", os.open("/proc/self", os.O_PATH)
-        yield "a kernel setting", os.open("/proc/sys/kernel/hostname", os.O_PATH)
-        yield "a namespace", os.open("/proc/self/ns/mnt", os.O_RDONLY)
-        yield "/sys", os.open("/sys", os.O_PATH)
-        yield "a cgroup tree", os.open(sealed.hierarchies()[0], os.O_PATH)
+        yield "a pipe", read_end, self.SPECIAL
+        yield "an event counter", os.eventfd(0), self.SPECIAL
+        memory = os.memfd_create("x")
+        os.fchown(memory, owner, owner)
+        yield "a file in memory", memory, self.NAMELESS
+        yield "/proc", os.open("/proc", os.O_PATH), self.KERNELS
+        yield "a process's directory", os.open("/proc/self", os.O_PATH), self.KERNELS
+        yield "a kernel setting", os.open("/proc/sys/kernel/hostname", os.O_PATH), self.KERNELS
+        yield "a namespace", os.open("/proc/self/ns/mnt", os.O_RDONLY), self.KERNELS
+        yield "/sys", os.open("/sys", os.O_PATH), self.KERNELS
+        yield "a cgroup tree", os.open(sealed.hierarchies()[0], os.O_PATH), self.KERNELS
+
+    def mount_by_descriptor(self, mode, guest, fd):
+        _, theirs = self.link()
+        client = self.client()
+        reply = self.ask(wire.create(mounts=[(mode, guest)]), [theirs.fileno(), fd], client)
+        client.close()
+        return reply
 
     def test_of_the_wrong_kind_are_not_mounted(self):
-        for name, fd in self.sources():
+        for name, fd, why in self.sources():
             for mode in (wire.READ_ONLY, wire.READ_WRITE):
                 with self.subTest(source=name, mode=mode):
-                    _, theirs = self.link()
-                    client = self.client()
-                    reply = self.ask(wire.create(mounts=[(mode, "/mnt")]), [theirs.fileno(), fd], client)
-                    client.close()
-                    self.assert_refused(reply)
+                    # A place that no sandbox has: nothing there could refuse the mount.
+                    self.assert_refused(self.mount_by_descriptor(mode, "/fresh/place", fd), wire.POLICY, why)
+            os.close(fd)
+
+    def test_a_plain_file_of_that_user_is_mounted_there(self):
+        place = self.directory(1399999999)
+        path = os.path.join(place, "file")
+        with open(path, "w"):
+            pass
+        os.chown(path, 1399999999, 1399999999)
+        for source in (place, path):
+            fd = os.open(source, os.O_PATH)
+            for mode in (wire.READ_ONLY, wire.READ_WRITE):
+                reply = self.mount_by_descriptor(mode, "/fresh/place", fd)
+                self.assertEqual(reply.kind, wire.CREATED, (source, mode, reply))
             os.close(fd)
 
 
@@ -338,7 +366,7 @@ class PrivateLauncher(sealed.TestCase):
     def test_a_policy_that_others_could_have_written_stops_it(self):
         place = self.directory()
         path = os.path.join(place, "policy.toml")
-        for content, mode, owner in (("", 0o666, 0), ("", 0o644, 65534), ("[limits]\nmemry = \"1G\"\n", 0o644, 0),
+        for content, mode, owner in (("", 0o666, 0), ("", 0o620, 0), ("", 0o664, 0), ("", 0o644, 65534), ("[limits]\nmemry = \"1G\"\n", 0o644, 0),
                                      ("[limits]\nmemory = 5\n", 0o644, 0), ("not toml", 0o644, 0),
                                      ("[uids]\nfirst = 0\n", 0o644, 0)):
             with open(path, "w") as file:

@@ -1,6 +1,7 @@
 # kill -9 of the client, of the launcher, or of both, at any moment: what is left is at most what
 # the next launcher's start sweeps, and a sweep never touches what a live launcher has.
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -120,6 +121,50 @@ class Killed(sealed.TestCase):
         living.stdin.flush()
         self.assertEqual(sealed.read_line(living.stdout), b"two\n")
         living.stdin.close()
+        self.assertEqual(living.wait(timeout=20), 0)
+        living.stdout.close()
+        living.stderr.close()
+
+    @staticmethod
+    def make_old(path):
+        then = time.time() - 3600
+        os.utime(path, (then, then))
+
+    def test_what_carries_our_name_and_has_no_owner_is_swept_without_its_record(self):
+        gone, dead, living_id = ("ln" + secrets.token_hex(10) for _ in range(3))
+        living = start("run", "--exec", "/bin/cat", stdin=subprocess.PIPE)
+        living.stdin.write(b"one\n")
+        living.stdin.flush()
+        self.assertEqual(sealed.read_line(living.stdout), b"one\n")
+        of_the_living = sealed.cgroups()
+        for path in of_the_living:
+            self.make_old(path)
+        groups = [os.path.join(root, f"glovebox-{gone}-sb{secrets.token_hex(10)}") for root in sealed.hierarchies()
+                  if os.path.exists(os.path.join(root, "cgroup.procs")) and "systemd" not in root
+                  and not root.endswith(("cpuset", "devices", "blkio"))]
+        young = os.path.join(os.path.dirname(groups[0]), f"glovebox-{living_id}-sb{secrets.token_hex(10)}")
+        homes = "/var/lib/glovebox/homes"
+        os.makedirs(homes, exist_ok=True)
+        home = os.path.join(homes, f"home-{gone}-sb{secrets.token_hex(10)}")
+        for path in [*groups, young, home]:
+            os.mkdir(path)
+            self.addCleanup(lambda path=path: os.path.exists(path) and os.rmdir(path))
+        with open(os.path.join(home, "file"), "w"):
+            pass
+        os.chown(home, 1499999998, 1499999998)
+        for path in [*groups, home]:
+            self.make_old(path)
+        record = os.path.join(sealed.STATE, dead)
+        os.mkdir(record)
+        subprocess.run(["mount", "-t", "tmpfs", "none", record], check=True)
+        self.sweep()
+        self.assertEqual([path for path in [*groups, home, record] if os.path.exists(path)], [])
+        self.assertTrue(os.path.exists(young), "it may be of a launcher that is about to fill it")
+        self.assertEqual(of_the_living - sealed.cgroups(), set())
+        os.rmdir(young)
+        living.stdin.write(b"two\n")
+        living.stdin.close()
+        self.assertEqual(sealed.read_line(living.stdout), b"two\n")
         self.assertEqual(living.wait(timeout=20), 0)
         living.stdout.close()
         living.stderr.close()

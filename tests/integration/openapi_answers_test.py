@@ -486,9 +486,9 @@ class Answers(server.Served):
             real = f"{base}/{what}/{session}" + (at or rest)
             return self.check(method, path, status, body=body, at=real, **more)
 
-        for wishes in ({}, {"cpu_quota": 1, "memory_limit": 131072, "size": "50M", "timeout": 60}):
-            self.assert_form(wishes, {"$ref": "#/components/schemas/WorkspaceNew"}, "request")
-        check("POST", "session", 201, wishes)
+        for fields in ({}, {"cpu_quota": 1, "memory_limit": 131072, "size": "50M", "timeout": 60}):
+            self.assert_form(fields, {"$ref": "#/components/schemas/WorkspaceNew"}, "request")
+        check("POST", "session", 201, fields)
         self.addCleanup(self.client.call, "DELETE", base + "/session/s%2F1")
         check("POST", "session", 200)
         check("POST", "session", 400, {"nonsense": 1})
@@ -552,11 +552,11 @@ class Answers(server.Served):
 
     def test_sessions_api(self):
         base = "/api/v1/sessions"
-        wishes = {"mode": "persistent", "agent_id": "a", "resources": {"cpu": "1", "memory": "256Mi", "disk_mb": 64}}
-        self.assert_form(wishes, {"$ref": "#/components/schemas/ApiNewSession"}, "request")
-        made = self.check("POST", base, 201, body=wishes).json["id"]
+        fields = {"mode": "persistent", "agent_id": "a", "resources": {"cpu": "1", "memory": "256Mi", "disk_mb": 64}}
+        self.assert_form(fields, {"$ref": "#/components/schemas/ApiNewSession"}, "request")
+        made = self.check("POST", base, 201, body=fields).json["id"]
         self.addCleanup(self.client.call, "DELETE", f"{base}/{made}")
-        self.check("POST", base, 200, body=wishes)
+        self.check("POST", base, 200, body=fields)
         self.check("POST", base, 400, body={"mode": "eternal"})
         self.check("POST", base, 404, body={"template": "nope"})
         self.check("POST", base, 401, body={}, headers={"X-API-Key": "nope"})

@@ -25,19 +25,19 @@ class Builds(WithIndex):
                 "deps.build_memory": "192M", "deps.build_disk": "96M", "deps.max_layer": "48M",
                 "deps.build_timeout": "60s"}
 
-    def build(self, *packages, **wishes):
-        return self.client.call("POST", "/v1/layers", {"dependencies": list(packages), **wishes})
+    def build(self, *packages, **fields):
+        return self.client.call("POST", "/v1/layers", {"dependencies": list(packages), **fields})
 
-    def refused(self, *packages, **wishes):
+    def refused(self, *packages, **fields):
         """What the caller is told of a build that fails."""
-        answer = self.build(*packages, **wishes)
+        answer = self.build(*packages, **fields)
         self.assertEqual(answer.status, 422, answer)
         self.assertEqual(answer.code, "dependencies_failed")
         return answer.json["error"]["message"]
 
-    def words(self, *packages, **wishes):
+    def words(self, *packages, **fields):
         """(build events, the last event) of a streamed build."""
-        body = {"dependencies": list(packages), **wishes}
+        body = {"dependencies": list(packages), **fields}
         response = self.client.send("POST", "/v1/layers", body, {"Accept": "text/event-stream"})
         text = response.read().decode()
         self.assertEqual(response.status, 200, text)

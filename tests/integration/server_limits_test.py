@@ -233,7 +233,8 @@ class TooManyConnections(server.Served):
 
 class Full(server.Served):
     """A host with room for four sandboxes, waiting ones included."""
-    settings = {"pools.max_sandboxes": "4", "pools.queue_length": "160", "pools.queue_wait": "1s"}
+    settings = {"pools.max_sandboxes": "4", "pools.queue_length": "160", "pools.queue_wait": "1s",
+                "pools.project_share": "100"}
 
     def start_run(self, key=None, code="import time; time.sleep(60)"):
         """A run whose answer can be waited for; a list that it comes into."""

@@ -47,8 +47,8 @@ class InsideSessions(server.Served):
         with open(ATTACKS, "rb") as file:
             self.program = file.read()
 
-    def session(self, **wishes):
-        made = Session(self.client, **wishes)
+    def session(self, **fields):
+        made = Session(self.client, **fields)
         self.addCleanup(made.kill)
         made.put("/tmp/a", self.program, mode="0755")
         return made

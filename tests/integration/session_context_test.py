@@ -217,7 +217,7 @@ class Neighbours(server.Served):
             for _ in range(5):
                 began = time.monotonic()
                 made = other.post("/contexts", status=201, language="python")
-                self.assertTrue(made["warm"], "the zygote does not serve others")
+                self.assertTrue(made["warm"], "the zygote does not serve others: " + self.server.log()[-2000:])
                 self.assertLess(time.monotonic() - began, 2.5)
                 self.assertTrue(self.client.python("1")["warm"])
         joining.join(server.PATIENCE)

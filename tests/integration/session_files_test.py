@@ -27,8 +27,8 @@ class FileTest(server.Served):
         super().setUp()
         self.session = self.make()
 
-    def make(self, **wishes):
-        session = Session(self.client, **wishes)
+    def make(self, **fields):
+        session = Session(self.client, **fields)
         self.addCleanup(session.kill)
         return session
 

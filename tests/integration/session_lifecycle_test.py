@@ -17,8 +17,8 @@ class Lifecycle(Served):
     settings = {"sessions.max_paused": "2", "sessions.max_snapshots": "2",
                 "sessions.snapshot_max": "8M", "sessions.max_ttl": "2h"}
 
-    def make(self, **wishes):
-        session = Session(self.client, **wishes)
+    def make(self, **fields):
+        session = Session(self.client, **fields)
         self.addCleanup(session.kill)
         return session
 

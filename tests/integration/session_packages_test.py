@@ -33,9 +33,9 @@ class Packages(networked.Networked):
     # The index is at a private address, as mirrors often are: the administrator has opened it.
     settings = {**networked.Networked.settings, "net.opened": "10.20.0.0/16"}
 
-    def session(self, policy=POLICY, **wishes):
-        made = Session(self.client, **{"template": "python", "env": ENV, **wishes,
-                                       "profile": {**wishes.get("profile", {}), "net": policy}})
+    def session(self, policy=POLICY, **fields):
+        made = Session(self.client, **{"template": "python", "env": ENV, **fields,
+                                       "profile": {**fields.get("profile", {}), "net": policy}})
         self.addCleanup(made.kill)
         made.put("/home/user/ca.pem", self.internet.authority.encode())
         made.exec("mkdir", "-m", "777", MARKS, user="root")  # where code of some packages leaves a mark

@@ -52,6 +52,10 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 3000), Handler).serve_forever()
 """
 
 
+NOT_FOUND = ("The sandbox was not found, or its ports are private and the request does not show "
+             "their token")
+
+
 class Ports(server.Served):
     def setUp(self):
         super().setUp()
@@ -92,6 +96,19 @@ class Ports(server.Served):
         connection.request("GET", "/health", headers={"Host": f"3000-{self.session.id}.localhost"})
         self.assertEqual(json.loads(connection.getresponse().read())["path"], "/health")
 
+    def test_no_credential_of_ours_reaches_the_guest(self):
+        key = "gbx_" + "0123456789" * 4
+        words = {"X_Access_Token": "ea_secret", "E2B_Traffic_Access_Token": "secret", "X_API_Key": key,
+                 "X_Glovebox_Port_Token": "secret", "Authorization": f"Bearer {key}", "X_Of_The_Guest": "kept"}
+        answers = [self.routed(**words),
+                   self.session.call("GET", "/ports/3000/x", headers={
+                       name.replace("_", "-"): value for name, value in words.items() if name != "X_API_Key"})]
+        for answer in answers:
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.json["headers"]["X-Of-The-Guest"], "kept")
+            for secret in ("secret", key, self.client.key):
+                self.assertNotIn(secret, answer.text)
+
     def test_bodies_are_carried_whole(self):
         import hashlib
         data = os.urandom(5_000_000)
@@ -115,16 +132,61 @@ class Ports(server.Served):
         self.assertEqual((closed.status, closed.json["code"], closed.json["port"]), (502, 502, 3001))
         self.session.kill()
         gone = self.routed()
-        self.assertEqual((gone.status, gone.json["message"]), (502, "The sandbox was not found"))
+        self.assertEqual((gone.status, gone.json["message"]), (502, NOT_FOUND))
+
+    def by_name(self, sandbox, port="3000", **headers):
+        """Status and JSON of an answer under the sandbox's own host name."""
+        connection = http.client.HTTPConnection(*self.client.address, timeout=60)
+        self.addCleanup(connection.close)
+        words = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request("GET", "/x", headers={"Host": f"{port}-{sandbox}.localhost", **words})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
 
     def test_private_ports_want_their_token(self):
         with Session(self.client, template="base", private_ports=True) as other:
             token = other.made["port_token"]
-            words = {"E2b_Sandbox_Id": other.id}
-            self.assertEqual(self.routed(**words).status, 403)
             other_token = ("x" if token[0] != "x" else "y") + token[1:]
-            self.assertEqual(self.routed(X_Glovebox_Port_Token=other_token, **words).status, 403)
-            self.assertEqual(self.routed(X_Glovebox_Port_Token=token, **words).status, 502)
+            nobody = "sb" + "0" * 20
+            for words in ({}, {"X_Glovebox_Port_Token": other_token}):
+                # One answer, whether it exists or not.
+                for sandbox in (other.id, nobody):
+                    expected = (502, {"sandboxId": sandbox, "message": NOT_FOUND, "code": 502})
+                    answer = self.routed(E2b_Sandbox_Id=sandbox, **words)
+                    self.assertEqual((answer.status, answer.json), expected)
+                    self.assertEqual(self.by_name(sandbox, **words), expected)
+            shown = self.routed(X_Glovebox_Port_Token=token, E2b_Sandbox_Id=other.id)
+            self.assertEqual((shown.status, shown.json["message"]),
+                             (502, "The sandbox is running but port is not open"))
+
+    def test_a_paused_private_sandbox_is_resumed_by_its_token_alone(self):
+        made = self.client.call("POST", "/v2/sandboxes", {
+            "templateID": "base", "timeout": 600, "autoPause": True, "autoResume": {"enabled": True},
+            "network": {"allowPublicTraffic": False}})
+        self.assertEqual(made.status, 201, made)
+        sandbox, token = made.json["sandboxID"], made.json["trafficAccessToken"]
+        path = f"/v1/sandboxes/{sandbox}"
+        self.addCleanup(self.client.call, "DELETE", path)
+        self.assertEqual(self.client.call("POST", f"/sandboxes/{sandbox}/pause", {}).status, 204)
+        wrong = ("x" if token[0] != "x" else "y") + token[1:]
+        not_found = {"sandboxId": sandbox, "message": NOT_FOUND, "code": 502}
+        for words in ({}, {"E2b_Traffic_Access_Token": wrong}, {"X_Glovebox_Port_Token": wrong}):
+            self.assertEqual(self.by_name(sandbox, **words), (502, not_found))
+            for port in ("3000", "49983", "49999"):
+                answer = self.routed(path="/health", port=port, E2b_Sandbox_Id=sandbox, **words)
+                self.assertEqual((answer.status, answer.json), (502, not_found), port)
+        # The token does not help where there is no such port.
+        for port in ("0", "65536"):
+            answer = self.routed(port=port, E2b_Sandbox_Id=sandbox, X_Glovebox_Port_Token=token)
+            self.assertEqual((answer.status, answer.json["message"]),
+                             (502, "The port must be a number from 1 to 65535"))
+            status, _ = self.by_name(sandbox, port, X_Glovebox_Port_Token=token)
+            self.assertGreaterEqual(status, 400)
+        self.assertEqual(self.client.call("GET", path).json["state"], "paused")
+        # Control: with the token it is resumed.
+        answer = self.routed(E2b_Sandbox_Id=sandbox, X_Glovebox_Port_Token=token)
+        self.assertEqual(answer.json["message"], "The sandbox is running but port is not open")
+        self.assertEqual(self.client.call("GET", path).json["state"], "running")
 
     def test_the_hosts_own_loopback_is_not_reached(self):
         with socket.socket() as listening:

@@ -29,9 +29,10 @@ NOBODY = 65534
 # In a layer of the administrator's, so that a definition can name them.
 MODULES = {
     # Says that it is ready when it is alone, and is not afterwards.
-    "late": "import os, socket, time\nsocket.socket(fileno=os.dup(3)).send(b'R')\ntime.sleep(.5)\n"
-            "if os.fork() == 0:\n    os.close(3)\n    held = bytearray(int(os.environ['HELD']) << 20)\n"
-            "    held[::4096] = b'x' * len(held[::4096])\n    time.sleep(1000)\ntime.sleep(1000)\n",
+    # What its child holds is there from the fork on: the launcher ends it soon.
+    "late": "import os, socket, time\nheld = bytearray(int(os.environ['HELD']) << 20)\n"
+            "held[::4096] = b'x' * len(held[::4096])\nsocket.socket(fileno=os.dup(3)).send(b'R')\ntime.sleep(.5)\n"
+            "if os.fork() == 0:\n    os.close(3)\n    time.sleep(1000)\ntime.sleep(1000)\n",
     "early": "import os, time\nif os.fork() == 0:\n    os.close(3)\n    time.sleep(1000)\n",
     "spinning": "import os, socket\nsocket.socket(fileno=os.dup(3)).send(b'R')\nwhile True: pass\n",
     "large": "held = bytearray(400 << 20)\nheld[::4096] = b'x' * len(held[::4096])\n",
@@ -199,7 +200,10 @@ class FromItsZygote(ZygoteAttack):
     def test_its_bounds_are_its_templates(self):
         pid = self.zygote_of(self.define(preload=["json.tool"], bounds=memory(100)))
         limit = bound_of(pid, "memory", "memory.limit_in_bytes", "memory.max")
-        self.assertEqual(int(limit), (100 + 128) << 20)
+        whole = (100 + 128) << 20
+        # On v1 a part of it is for the buffers of sockets, which are counted apart.
+        sockets = bound_of(pid, "memory", "memory.kmem.tcp.limit_in_bytes", "none")
+        self.assertEqual(int(limit) + int(sockets or 0), whole)
         self.assertEqual(bound_of(pid, "pids", "pids.max", "pids.max"), "16")
         quota = bound_of(pid, "cpu", "cpu.cfs_quota_us", "cpu.max").split()[0]
         self.assertEqual(int(quota), 100_000)
@@ -250,16 +254,15 @@ class FromItsZygote(ZygoteAttack):
     def test_what_dies_slowly_leaves_nothing_and_holds_nobody_up(self):
         self.assertEqual(self.other.run("print(1)").out, b"1\n")
         for _ in range(2):
-            name = self.define("late", preload=["preload_late"], env=["HELD=1500"], bounds=memory(2000))
+            name = self.define("late", preload=["preload_late"], env=["HELD=1000"], bounds=memory(2000))
             self.assertEqual(self.client.prepare(name).state, READY)
-            self.assertTrue(wait_until(lambda: any(child.resident_bytes() > 1200 << 20 for child in self.children())))
+            self.assertTrue(wait_until(lambda: any(child.resident_bytes() > 900 << 20 for child in self.children())))
             self.assertEqual(self.ask(wire.forget(name)).kind, wire.DONE)
             self.assertEqual(self.other.run("print(2)").out, b"2\n")
         self.client.close()
         self.other.close()
         # `python` has its zygote, and perhaps a sandbox waits.
-        groups = lambda: {os.path.basename(path) for path in sealed.cgroups()}  # noqa: E731
-        self.assertTrue(wait_until(lambda: len(groups()) <= 2), groups())
+        self.assertTrue(wait_until(lambda: len(sealed.sandboxes()) <= 2), sealed.sandboxes())
         self.assertNotIn("a cgroup could not be removed", self.launcher.log())
 
 
@@ -282,8 +285,8 @@ class AllTogether(ZygoteAttack):
 class ByHttp(server.Served):
     settings = {}
 
-    def make(self, client, **wishes):
-        return client.call("POST", "/v1/templates", {"name": "mine", "from": "base", **wishes})
+    def make(self, client, **fields):
+        return client.call("POST", "/v1/templates", {"name": "mine", "from": "base", **fields})
 
     def test_a_project_makes_not_more_than_that_in_a_minute(self):
         client = self.server.client(self.server.new_key(project="busy")[0])
@@ -318,8 +321,8 @@ class OnAnOldKernel(server.Served):
     def made(self):
         client = self.server.client(self.server.new_key(project="ours")[0])
         self.addCleanup(client.close)
-        wishes = {"name": "mine", "from": "python", "preload": ["json.tool"], "env": {"GREETING": "hello"}}
-        answer = client.call("POST", "/v1/templates", wishes)
+        fields = {"name": "mine", "from": "python", "preload": ["json.tool"], "env": {"GREETING": "hello"}}
+        answer = client.call("POST", "/v1/templates", fields)
         self.assertEqual(answer.status, 201, answer)
         self.addCleanup(client.call, "DELETE", "/v1/templates/mine")
         shown = {}

@@ -36,6 +36,11 @@ def kernel_lacks(around, row):
     return False
 
 
+def boot_id():
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+
+
 def listen(family, address):
     one = socket.socket(family)
     one.bind(address)
@@ -70,6 +75,7 @@ class Surroundings:
             "abstract": ["abstract=" + self.abstract], "pid": [f"pid={self.victim.pid}"],
             "inode": [f"inode={os.major(info.st_dev)}:{os.minor(info.st_dev)}:{info.st_ino}"],
             "hostname": ["hostname=" + socket.gethostname()],
+            "boot_id": ["boot_id=" + boot_id()],
         }
 
     @staticmethod

@@ -11,9 +11,9 @@ def envelope(message, flags=0):
 class Sandbox:
     """A sandbox, and the headers by which its daemon is reached."""
 
-    def __init__(self, client, **wishes):
+    def __init__(self, client, **fields):
         self.client = client
-        answer = client.call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, **wishes},
+        answer = client.call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, **fields},
                              headers={"Content-Type": "application/json"})
         if answer.status != 201:
             raise AssertionError(answer)

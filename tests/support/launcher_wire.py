@@ -4,10 +4,10 @@ import array
 import socket
 import struct
 
-VERSION = 6
+VERSION = 7
 (CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND, KEEP_LAYER, NOTE_LAYER,
- DROP_LAYER, LIST_LAYERS) = range(1, 16)
-CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER = range(65, 74)
+ DROP_LAYER, LIST_LAYERS, MEASURE_HOST) = range(1, 17)
+CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER, HOST_MEASURED = range(65, 75)
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
@@ -24,18 +24,19 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project="", session=0, network=0, layer="", make_layer=0):
+           project="", session=0, network=0, layer="", make_layer=0, tenant=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
     message += struct.pack("<BBB", warm, waits, session) + text(project) + bytes([network])
-    return message + text(layer) + bytes([make_layer])
+    return message + text(layer) + bytes([make_layer]) + struct.pack("<Q", tenant)
 
 
-def take(identity, bounds=None, network=0):
-    return struct.pack("<BB", VERSION, TAKE) + text(identity) + (limits() if bounds is None else bounds) + bytes([network])
+def take(identity, bounds=None, network=0, cpu_weight=1024, tenant=0):
+    return (struct.pack("<BB", VERSION, TAKE) + text(identity) + (limits() if bounds is None else bounds) +
+            struct.pack("<BHQ", network, cpu_weight, tenant))
 
 
 def lend(seq, identity):
@@ -64,6 +65,10 @@ def freeze(identity, frozen=1, seq=0):
 
 def measure(identity, seq=0):
     return struct.pack("<BBI", VERSION, MEASURE, seq) + text(identity)
+
+
+def measure_host(seq=0):
+    return struct.pack("<BBI", VERSION, MEASURE_HOST, seq)
 
 
 def texts(values):
@@ -140,7 +145,10 @@ class Reply:
             assert at + 21 + size == len(message), "bytes after the end of a message"
         elif self.kind == MEASURED:
             (self.seq, self.cpu_us, self.memory, self.peak, self.processes, self.disk, self.disk_limit,
-             self.oom_kills) = struct.unpack_from("<IQQQIQQI", message, 2)
+             self.oom_kills, self.sockets) = struct.unpack_from("<IQQQIQQIQ", message, 2)
+        elif self.kind == HOST_MEASURED:
+            (self.seq, self.memory, self.memory_limit, self.sockets, self.pids,
+             self.pids_limit) = struct.unpack_from("<IQQQII", message, 2)
         elif self.kind == REFUSED:
             (self.seq,) = struct.unpack_from("<I", message, 2)
             self.code = message[6]

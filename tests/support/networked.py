@@ -30,16 +30,16 @@ class Networked(server.Served):
     def internet(self):
         return internet
 
-    def session(self, policy, **wishes):
+    def session(self, policy, **fields):
         """A live session with a policy, and the functions of network_guest in it."""
-        profile = {**wishes.pop("profile", {}), "net": policy}
-        made = Session(self.client, template=wishes.pop("template", "python"), profile=profile, **wishes)
+        profile = {**fields.pop("profile", {}), "net": policy}
+        made = Session(self.client, template=fields.pop("template", "python"), profile=profile, **fields)
         self.addCleanup(made.kill)
         made.inside = network_guest.Inside(made, internet.authority)
         return made
 
-    def inside(self, policy, **wishes):
-        return self.session(policy, **wishes).inside
+    def inside(self, policy, **fields):
+        return self.session(policy, **fields).inside
 
     def run_inside(self, policy, expression, **request):
         """A whole run: (value of the expression, answer)."""

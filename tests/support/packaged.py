@@ -82,10 +82,10 @@ class Packaged(networked.Networked):
         """The events of a streamed answer, as (name, data)."""
         return read_events((client or self.client).send("POST", path, body, {"Accept": "text/event-stream"}))
 
-    def with_packages(self, dependencies, template="python", **wishes):
+    def with_packages(self, dependencies, template="python", **fields):
         """A live session."""
-        profile = {**wishes.pop("profile", {}), "dependencies": dependencies}
-        made = Session(self.client, template=template, profile=profile, **wishes)
+        profile = {**fields.pop("profile", {}), "dependencies": dependencies}
+        made = Session(self.client, template=template, profile=profile, **fields)
         self.addCleanup(made.kill)
         return made
 

@@ -225,10 +225,10 @@ class Server:
                     lambda: metric(client.get("/metrics").text, "glovebox_store_queued") == 0, PATIENCE):
                 raise AssertionError("records are not written")
 
-    def new_key(self, **wishes):
+    def new_key(self, **fields):
         """A key of a project; (secret, id)."""
         with Client(self.url, self.key) as client:
-            answer = client.call("POST", "/v1/keys", wishes)
+            answer = client.call("POST", "/v1/keys", fields)
         if answer.status != 201:
             raise AssertionError(answer)
         return answer.json["key"], answer.json["id"]

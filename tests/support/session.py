@@ -5,9 +5,9 @@ import urllib.parse
 class Session:
     """A sandbox that lives, through one client. Ended at the end of a `with`."""
 
-    def __init__(self, client, **wishes):
+    def __init__(self, client, **fields):
         self.client = client
-        answer = client.call("POST", "/v1/sandboxes", {"ttl_s": 600, **wishes})
+        answer = client.call("POST", "/v1/sandboxes", {"ttl_s": 600, **fields})
         if answer.status not in (200, 201):
             raise AssertionError(answer)
         self.made = answer.json

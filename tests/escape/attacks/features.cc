@@ -158,6 +158,13 @@ const Feature kFeatures[] = {
     {"XDP sockets", [](const Kernel& k) { return k.has_function("xsk_create"); }, "network_xdp"},
     {"IPsec keys by socket", [](const Kernel& k) { return k.has_function("pfkey_create"); },
      "network_key_socket"},
+    {"SCTP", [](const Kernel& k) { return k.has_function("sctp_init_sock"); }, "network_seqpacket"},
+    {"UDP-Lite", [](const Kernel& k) { return k.lists("/proc/net/protocols", "UDP-Lite"); },
+     "network_udp_lite"},
+    {"MPTCP", [](const Kernel& k) { return k.has_function("mptcp_stream_accept"); },
+     "network_mptcp"},
+    {"TLS in the kernel", [](const Kernel& k) { return k.has_function("tls_sw_sendmsg"); },
+     "network_kernel_tls"},
     {"TIPC", [](const Kernel& k) { return k.has_function("tipc_sk_create"); }, "network_tipc"},
     {"audit", [](const Kernel& k) { return k.has_function("audit_receive"); }, "network_audit"},
     // What the little internet of these rows is made of.

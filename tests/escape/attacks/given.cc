@@ -131,19 +131,27 @@ Verdict plant_setuid(const Args& args) {
   const long opened = syscall(SYS_openat2, AT_FDCWD, (dir + "/opened").c_str(), &how, sizeof how);
   if (opened >= 0) ++made;
   if (mknod((dir + "/node").c_str(), S_IFREG | 06755, 0) == 0) ++made;
-  return denied("planted by " + std::to_string(made) + " of 4 ways");
+  // Without a name at first, which it gets afterwards.
+  const int nameless = open(dir.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 06755);
+  const std::string link = "/proc/self/fd/" + std::to_string(nameless);
+  if (nameless >= 0 &&
+      linkat(AT_FDCWD, link.c_str(), AT_FDCWD, (dir + "/linked").c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    ++made;
+  }
+  return denied("planted by " + std::to_string(made) + " of 5 ways");
 }
 Verdict plant_setuid_control(const Args& args) {
   return in_scratch([&](const std::string& dir) {
     plant_setuid(args.with("rw_mount", dir));
-    for (const std::string& name : list_dir(dir)) {
+    // By every way, or one that does not work would never be tried.
+    for (const char* name : {"changed", "created", "opened", "node", "linked"}) {
       struct stat info {};
-      if (stat((dir + "/" + name).c_str(), &info) == 0 && info.st_uid == 0 &&
-          (info.st_mode & S_ISUID) != 0) {
-        return succeeded("a setuid file of root was planted");
+      if (stat((dir + "/" + name).c_str(), &info) != 0 || info.st_uid != 0 ||
+          (info.st_mode & S_ISUID) == 0) {
+        return denied(std::string("no setuid file of root: ") + name);
       }
     }
-    return denied("no setuid file of root");
+    return succeeded("setuid files of root were planted");
   });
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/fanotify.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/keyctl.h>
 #include <linux/perf_event.h>
@@ -13,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -31,6 +34,35 @@ Verdict bpf_map(const Args&) {
   attributes.value_size = 4;
   attributes.max_entries = 1;
   return by_result("bpf map", syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof attributes));
+}
+
+// Both are compiled into memory that is bounded for the whole host (net.core.bpf_jit_limit); when
+// it is used up, no sandbox can start.
+sock_fprog a_program() {
+  static sock_filter instructions[] = {{BPF_RET | BPF_K, 0, 0, 0x7fff0000}};  // allow, or accept
+  return {1, instructions};
+}
+Verdict own_filter(const Args&) {
+  return in_child([] {
+    const sock_fprog program = a_program();
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (syscall(SYS_seccomp, 1 /* set a filter */, 0, &program) == 0) {
+      return succeeded("installed a filter by seccomp");
+    }
+    return by_result("a filter by prctl",
+                     prctl(PR_SET_SECCOMP, 2 /* by a filter */, &program, 0, 0));
+  });
+}
+Verdict socket_program(const Args&) {
+  const sock_fprog program = a_program();
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return denied_by_errno("socket", errno);
+  for (const int option : {SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF}) {
+    if (setsockopt(fd, SOL_SOCKET, option, &program, sizeof program) == 0) {
+      return succeeded("attached a program to a socket");
+    }
+  }
+  return denied_by_errno("SO_ATTACH_FILTER", errno);
 }
 
 Verdict perf_event(const Args&) {
@@ -205,6 +237,14 @@ const char* const kFilter = "seccomp";
 const char* const kFilterAndCaps = "seccomp, no capabilities";
 const Attack kAttacks[] = {
     {.name = "kernel_bpf", .aims_at = "programs in the kernel", .held_by = kFilter, .run = bpf_map},
+    {.name = "kernel_own_filter",
+     .aims_at = "the host's memory for filters",
+     .held_by = kFilter,
+     .run = own_filter},
+    {.name = "kernel_socket_program",
+     .aims_at = "the host's memory for filters by sockets",
+     .held_by = kFilter,
+     .run = socket_program},
     {.name = "kernel_perf",
      .aims_at = "the performance counters",
      .held_by = kFilter,

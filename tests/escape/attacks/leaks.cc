@@ -127,6 +127,32 @@ Verdict host_mounts(const Args&) {
   return denied("mountinfo names no disk and no directory of the host");
 }
 
+// Options of mounts tell owners by their numbers on the host; inside none is above 65535.
+Verdict host_uids(const Args&) {
+  std::istringstream lines(read_file("/proc/self/mountinfo"));
+  for (std::string line; std::getline(lines, line);) {
+    for (const char* option : {",uid=", ",gid="}) {
+      const size_t at = line.find(option);
+      if (at != std::string::npos && strtoul(line.c_str() + at + 5, nullptr, 10) > 65535) {
+        return succeeded("mountinfo tells" + line.substr(line.rfind(" - ")));
+      }
+    }
+  }
+  return denied("mountinfo shows no uid of the host");
+}
+Verdict host_uids_control(const Args& args) {
+  return in_scratch([&](const std::string&) { return host_uids(args); },
+                    "size=64k,uid=" + std::to_string(kNobodysUid));
+}
+
+Verdict boot_id(const Args& args) {
+  const std::string wanted = args.get("boot_id");
+  if (wanted.empty()) return not_tried("no boot id given");
+  const std::string seen = read_file("/proc/sys/kernel/random/boot_id");
+  if (seen.rfind(wanted, 0) == 0) return succeeded("we are told the host's boot id");
+  return denied("it is another: " + seen.substr(0, 36));
+}
+
 Verdict not_empty(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return denied_by_errno(std::string("open ") + path, errno);
@@ -340,6 +366,16 @@ const Attack kAttacks[] = {
      .aims_at = "the host's disks and directories in mountinfo",
      .held_by = "mounts made from descriptors",
      .run = host_mounts},
+    {.name = "leak_host_uids",
+     .aims_at = "the host's uids in mountinfo",
+     .held_by = "mounts made by the launcher",
+     .run = host_uids,
+     .control = host_uids_control},
+    {.name = "leak_boot_id",
+     .aims_at = "which sandboxes are on one host",
+     .held_by = "a boot id of its own",
+     .run = boot_id,
+     .needs = "boot_id"},
     {.name = "leak_host_disks",
      .aims_at = "the names of the host's disks",
      .held_by = kMasked,

@@ -254,6 +254,17 @@ Verdict ping_control(const Args& args) {
   });
 }
 
+// The kernel's own TLS. An unconnected socket is refused by it, which shows that it was reached.
+Verdict kernel_tls(const Args&) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return denied_by_errno("socket", errno);
+  constexpr int kUlp = 31;
+  if (setsockopt(fd, IPPROTO_TCP, kUlp, "tls", 3) == 0 || errno == ENOTCONN) {
+    return succeeded("the kernel's TLS answers");
+  }
+  return denied_by_errno("TCP_ULP", errno);
+}
+
 Verdict marked_packets(const Args&) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return denied_by_errno("socket", errno);
@@ -417,6 +428,26 @@ const Attack kAttacks[] = {
      .held_by = kFamilies,
      .run = a_socket<AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT>,
      .absent = EPROTONOSUPPORT},
+    {.name = "network_seqpacket",
+     .aims_at = "SCTP by the type of a socket",
+     .held_by = kFamilies,
+     .run = a_socket<AF_INET, SOCK_SEQPACKET, 0>,
+     .absent = ESOCKTNOSUPPORT},
+    {.name = "network_udp_lite",
+     .aims_at = "the UDP-Lite protocol",
+     .held_by = kFamilies,
+     .run = a_socket<AF_INET, SOCK_DGRAM, 136>,
+     .absent = EPROTONOSUPPORT},
+    {.name = "network_mptcp",
+     .aims_at = "TCP over several paths",
+     .held_by = kFamilies,
+     .run = a_socket<AF_INET, SOCK_STREAM, 262>,
+     .absent = EPROTONOSUPPORT},
+    {.name = "network_kernel_tls",
+     .aims_at = "the kernel's TLS",
+     .held_by = kFamilies,
+     .run = kernel_tls,
+     .absent = ENOENT},
     {.name = "network_mark",
      .aims_at = "marks that steer routing",
      .held_by = "no capabilities",

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -166,6 +167,37 @@ Verdict timers(const Args&) {
   }
   return succeeded("made " + std::to_string(kAim) + " timers");
 }
+// The kernel bounds open files per process; together they come out of one table of the host.
+Verdict open_files(const Args&) {
+  constexpr long kAim = 200'000;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1024);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  long total = 0;
+  int count = 0;
+  for (; count < 1000 && total < kAim; ++count) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) break;
+    const pid_t child = fork();
+    if (child == 0) {
+      long opened = 0;
+      while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) ++opened;
+      (void)!write(ends[1], &opened, sizeof opened);
+      linger();
+    }
+    close(ends[1]);
+    long opened = 0;
+    const bool told = child > 0 && read(ends[0], &opened, sizeof opened) == sizeof opened;
+    close(ends[0]);
+    if (!told) break;
+    total += opened;
+  }
+  const std::string text =
+      std::to_string(total) + " files of " + std::to_string(count) + " processes";
+  return total >= kAim ? succeeded("opened " + text) : denied("no more than " + text);
+}
+
 Verdict flood(int fd) {
   const std::string block(65536, 'x');
   constexpr long kAim = 64L << 20;
@@ -372,6 +404,9 @@ const Attack kAttacks[] = {
      .control = unreaped_orphans_control},
     GBX_BOMB("bomb_descriptors", "all descriptors", "rlimit", descriptors, bounded<descriptors>,
              "emfile", ""),
+    GBX_BOMB("bomb_open_files", "the host's open files by many processes",
+             "rlimit by the number of processes", open_files, bounded<open_files>, "denied",
+             "--pids 512"),
     GBX_BOMB("bomb_terminals", "all terminals", "devpts with a maximum", terminals,
              terminals_control, "enospc|emfile", ""),
     GBX_BOMB("bomb_timers", "all timers", "rlimit", timers, bounded<timers>, "eagain", ""),

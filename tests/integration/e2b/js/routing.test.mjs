@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { api, assert, describe, e2b, fresh, it, plain, Sandbox, Seen, together, url } from './support.mjs'
 
 const to = (sandbox, port, more = {}) => ({ 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': `${port}`, ...more })
+const notFound = (sandbox) => ({ sandboxId: sandbox.sandboxId, code: 502,
+  message: 'The sandbox was not found, or its ports are private and the request does not show their token' })
 const nobody = { sandboxId: 'sb' + '0'.repeat(20) }
 
 // A web server inside, on a port of its own.
@@ -55,7 +57,7 @@ describe('routing', together, () => {
         ['POST', '/process.Process/List', 49983], ['GET', '/files?path=f', 49983], ['POST', '/execute', 49999]]) {
         const answer = await plain(method, path, { headers: to(sandbox, port) })
         assert.equal(answer.status, 502, `${method} ${path}: ${answer.text}`)
-        assert.deepEqual(JSON.parse(answer.text), { sandboxId: sandbox.sandboxId, message: 'The sandbox was not found', code: 502 })
+        assert.deepEqual(JSON.parse(answer.text), notFound(sandbox))
       }
     }
   })
@@ -107,14 +109,18 @@ describe('routing', together, () => {
   it('keeps ports to itself when asked to', async (t) => {
     const sandbox = await serving(t, { network: { allowPublicTraffic: false } })
     assert.ok(sandbox.trafficAccessToken)
-    const without = await plain('GET', '/', { headers: to(sandbox, 3000) })
-    assert.equal(without.status, 403, without.text)
-    assert.deepEqual([JSON.parse(without.text).code, JSON.parse(without.text).sandboxId], [403, sandbox.sandboxId])
-    const wrong = await plain('GET', '/', { headers: to(sandbox, 3000, { 'e2b-traffic-access-token': 'wrong' }) })
-    assert.equal(wrong.status, 403)
+    // As if it did not exist: ids cannot be probed, at envd's port neither.
+    for (const port of [3000, 49983, 49999]) {
+      for (const token of [{}, { 'e2b-traffic-access-token': 'wrong', 'X-Access-Token': 'ea_wrong' }]) {
+        const refused = await plain('GET', '/health', { headers: to(sandbox, port, token) })
+        assert.equal(refused.status, 502, refused.text)
+        assert.deepEqual(JSON.parse(refused.text), notFound(sandbox))
+      }
+    }
     const right = await plain('GET', '/', { headers: to(sandbox, 3000, { 'e2b-traffic-access-token': sandbox.trafficAccessToken }) })
     assert.deepEqual([right.status, right.text], [200, `page of ${sandbox.sandboxId}`])
     assert.equal((await sandbox.commands.run('echo in')).stdout, 'in\n')  // that has its own token
+    assert.equal(await sandbox.isRunning(), true)
   })
 
   it('has no such token otherwise', async (t) => {
