@@ -27,7 +27,7 @@ TEST(Profile, ADefaultSaidAloudIsTheSameProfile) {
             canonical_text(fill_in(ProfileRequest{}, Limits{})));
 }
 
-TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
+TEST(Profile, OnlyWhatWasRequestedIsAskedFor) {
   Limits defaults;
   defaults.mark_asked_for(LimitKind::kDisk);
   ProfileRequest requested;
@@ -81,7 +81,7 @@ TEST(Profile, QuotesWhatJsonCannotHold) {
             std::string::npos);
 }
 
-ProfileRequest random_wishes(std::mt19937& random) {
+ProfileRequest random_request(std::mt19937& random) {
   const auto number = [&](std::uint32_t low, std::uint32_t high) {
     return std::uniform_int_distribution<std::uint32_t>(low, high)(random);
   };
@@ -126,9 +126,9 @@ bool same_profile(const Profile& a, const Profile& b) {
 TEST(Profile, OneTextExactlyForOneProfile) {
   std::mt19937 random(20260203);
   const Limits defaults;
-  Profile before = fill_in(random_wishes(random), defaults);
+  Profile before = fill_in(random_request(random), defaults);
   for (int round = 0; round < 2000; ++round) {
-    const ProfileRequest requested = random_wishes(random);
+    const ProfileRequest requested = random_request(random);
     const Profile profile = fill_in(requested, defaults);
     EXPECT_EQ(canonical_text(profile),
               canonical_text(fill_in(respelled(requested, defaults, random), defaults)));
