@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,10 @@ Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::s
     const int error = errno;
     family.path_.clear();
     return fail(Error::from_errno("create cgroup " + name, error));
+  }
+  TRY(family.lock_, open_dir(AT_FDCWD, family.path_));
+  if (::flock(family.lock_.get(), LOCK_SH | LOCK_NB) != 0) {
+    return fail(Error::from_errno("lock " + family.path_));
   }
   enable_controllers(family.path_);
   // A cgroup with controllers has processes or children, never both.

@@ -84,6 +84,7 @@ class CgroupFamily {
   CgroupFamily(CgroupFamily&& other) noexcept
       : path_(std::exchange(other.path_, {})),
         root_(other.root_),
+        lock_(std::move(other.lock_)),
         nursery_(std::move(other.nursery_)) {}
   CgroupFamily& operator=(CgroupFamily&&) = delete;
   ~CgroupFamily();
@@ -96,6 +97,8 @@ class CgroupFamily {
   CgroupFamily() = default;
   std::string path_;
   uid_t root_ = 0;
+  // A shared lock: a launcher that does not see the owner's record removes only what is not locked.
+  UniqueFd lock_;
   UniqueFd nursery_;
 };
 

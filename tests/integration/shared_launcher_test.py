@@ -1,4 +1,5 @@
 # One launcher for many: `glovebox-launcher --listen` and runs that use it side by side.
+import fcntl
 import os
 import signal
 import subprocess
@@ -48,6 +49,17 @@ class SharedLauncher(sealed.TestCase):
         with ThreadPoolExecutor(20) as together:
             results = list(together.map(one, range(40)))
         self.assertEqual(results, [(number, [str(number).encode()], b"") for number in range(40)])
+
+    def test_locks_its_cgroups_against_launchers_that_do_not_see_its_record(self):
+        self.assertEqual(self.run_in("-c", "print(1)").stdout, b"1\n")
+        roots = sealed.hierarchies()
+        own = [path for path in sealed.cgroups() if os.path.dirname(path) in roots and "-sb" not in path]
+        self.assertTrue(own)
+        for path in own:
+            group = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            self.addCleanup(os.close, group)
+            with self.assertRaises(BlockingIOError, msg=path):
+                fcntl.flock(group, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def test_gives_every_sandbox_its_own_uids(self):
         sleepers = [self.sleeper() for _ in range(5)]

@@ -30,8 +30,24 @@ void OomKillCounter::began(const SandboxId& id, wire::ProcessNumber process, Mar
       return service_.find_session(one.first.first) == nullptr;
     });
   }
-  if (marks_.size() >= kMaxMarks) marks_.erase(marks_.begin());
+  if (marks_.size() >= kMaxMarks) drop_one_of_the_largest();
   marks_[{id, process}] = std::move(mark);
+}
+
+void OomKillCounter::drop_one_of_the_largest() {
+  auto largest = marks_.end();
+  std::size_t most = 0;
+  for (auto first = marks_.begin(); first != marks_.end();) {
+    std::size_t count = 0;
+    auto next = first;
+    for (; next != marks_.end() && next->first.first == first->first.first; ++next) ++count;
+    if (count > most) {
+      most = count;
+      largest = first;
+    }
+    first = next;
+  }
+  if (largest != marks_.end()) marks_.erase(largest);
 }
 
 asio::awaitable<bool> OomKillCounter::was_killed(SandboxId id, wire::ProcessNumber process,

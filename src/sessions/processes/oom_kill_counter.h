@@ -30,12 +30,14 @@ class OomKillCounter {
 
   // The same for a process that this server started: the mark from before its start is kept until
   // was_killed(). Without one (a process of an earlier server) only the agent's report counts.
+  // The number of marks is bounded; beyond it the sandbox that has most of them loses its oldest.
   void began(const SandboxId& id, wire::ProcessNumber process, Mark mark);
   asio::awaitable<bool> was_killed(SandboxId id, wire::ProcessNumber process, wire::ProcessEnd end);
 
  private:
   static constexpr std::size_t kMaxMarks = 4096;
 
+  void drop_one_of_the_largest();
   asio::awaitable<void> ask(SandboxId id, Mark mark);
 
   node::SessionService& service_;

@@ -76,6 +76,20 @@ TEST_F(OomKills, WithoutAMarkTheAgentsReportCounts) {
   EXPECT_TRUE(ask(99, {.signal = SIGKILL, .oom_killed = true}));
 }
 
+TEST_F(OomKills, ASandboxWithThousandsOfProcessesTakesNoMarkOfAnother) {
+  auto greedy = std::make_shared<FakeSession>(io_);
+  // The other one is the first in the order of ids.
+  while (greedy->id() < session_->id()) greedy = std::make_shared<FakeSession>(io_);
+  service_.alive[greedy->id()] = greedy;
+  start(1);
+  const auto mark = std::make_shared<std::optional<std::uint32_t>>(0);
+  for (wire::ProcessNumber process = 1; process <= 5'000; ++process) {
+    counter_.began(greedy->id(), process, mark);
+  }
+  ++service_.usage.oom_kills;
+  EXPECT_TRUE(ask(1, {.code = 0}));
+}
+
 TEST_F(OomKills, ASandboxThatCannotBeMeasuredIsNoError) {
   EXPECT_FALSE(was_killed({.code = 0}, [this] { service_.alive.clear(); }));
 }
