@@ -168,7 +168,7 @@ Result<> SessionCreator::check_room(const std::string& project, std::uint64_t ne
   }
   const std::uint64_t share =
       std::max<std::uint64_t>(1, options_.max_sessions * options_.project_share_percent / 100);
-  if (deps_.registry.running_of(project) + deps_.registry.paused_of(project) >= share) {
+  if (deps_.registry.alive_of(project) >= share) {
     return fail(Errc::kResourceExhausted, "your project has its share of this host, " +
                                               std::to_string(share) +
                                               " sandboxes (pools.project_share); end one first");
@@ -185,6 +185,7 @@ Result<> SessionCreator::check_room(const std::string& project, std::uint64_t ne
 Task<std::shared_ptr<node::Session>> SessionCreator::make_sandbox(
     node::SessionSpec& spec, bool net_is_default, std::shared_ptr<node::CancelFlag> cancel) {
   SessionRegistry::Counted pending(deps_.registry, deps_.registry.pending());
+  SessionRegistry::Counted pending_here(deps_.registry, deps_.registry.pending_of(spec.project));
   node::SessionSpec first = spec;
   Result<std::shared_ptr<node::Session>> made =
       co_await deps_.service.create_session(std::move(first), cancel);

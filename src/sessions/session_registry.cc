@@ -130,7 +130,8 @@ void SessionRegistry::end(const EntryPtr& entry, SessionState to, EndCause cause
   ++figures_.ended[static_cast<std::size_t>(cause)];
   const auto agent = agents_.find({record.project, record.agent_id});
   if (agent != agents_.end() && agent->second == entry) agents_.erase(agent);
-  ended_.push_back(record.id.str());
+  ended_[record.project].push_back(record.id.str());
+  ++ended_count_;
   forget_oldest_ended();
   const std::string_view state = session_state_name(to);
   note(record.id, state, record.reason);
@@ -139,11 +140,17 @@ void SessionRegistry::end(const EntryPtr& entry, SessionState to, EndCause cause
 
 // Keeps ended sessions whose end is not stored yet: removing them would lose the end.
 void SessionRegistry::forget_oldest_ended() {
-  while (ended_.size() > kMaxEnded) {
-    const auto oldest = entries_.find(ended_.front());
+  while (ended_count_ > kMaxEnded) {
+    const auto most = std::max_element(
+        ended_.begin(), ended_.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    std::deque<std::string>& ids = most->second;
+    const auto oldest = entries_.find(ids.front());
     if (oldest != entries_.end() && oldest->second->is_stored && oldest->second->is_unsaved) break;
     if (oldest != entries_.end()) entries_.erase(oldest);
-    ended_.pop_front();
+    ids.pop_front();
+    --ended_count_;
+    if (ids.empty()) ended_.erase(most);
   }
 }
 
@@ -264,6 +271,15 @@ std::uint64_t SessionRegistry::paused_of(const std::string& project) const {
   const auto pausing = pausing_.find(project);
   return (paused == paused_.end() ? 0 : paused->second) +
          (pausing == pausing_.end() ? 0 : pausing->second);
+}
+
+std::uint64_t SessionRegistry::alive_of(const std::string& project) const {
+  const auto pending = pending_.find(project);
+  const auto known = std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
+    const store::SessionRecord& record = one.second->record;
+    return !is_over(record.state) && record.project == project;
+  });
+  return static_cast<std::uint64_t>(known) + (pending == pending_.end() ? 0 : pending->second);
 }
 
 std::uint64_t SessionRegistry::running_of(const std::string& project) const {

@@ -64,6 +64,8 @@ class SessionRegistry final : public Sessions {
   const SessionFigures& figures() const { return figures_; }
   std::uint64_t running_of(const std::string& project) const;
   std::uint64_t paused_of(const std::string& project) const;
+  // All that count for the project's share: those that are still being made, too.
+  std::uint64_t alive_of(const std::string& project) const;
   std::uint64_t alive() const {
     return figures_.pending + figures_.starting + figures_.running + figures_.paused;
   }
@@ -110,6 +112,7 @@ class SessionRegistry final : public Sessions {
     std::uint64_t* counter_;
   };
   std::uint64_t& pending() { return figures_.pending; }
+  std::uint64_t& pending_of(const std::string& project) { return pending_[project]; }
   std::uint64_t& pausing_of(const std::string& project) { return pausing_[project]; }
   // Expires with this registry.
   std::weak_ptr<char> life() const { return life_; }
@@ -118,6 +121,7 @@ class SessionRegistry final : public Sessions {
   static constexpr std::size_t kMaxEnded = 512;
 
   void count(const SessionEntry& entry, int how);
+  // Of the project that has most of them: one project's volume never costs another its logs.
   void forget_oldest_ended();
 
   asio::io_context& io_;
@@ -126,12 +130,14 @@ class SessionRegistry final : public Sessions {
   store::Store& store_;
   events::EventHub& events_;
 
-  Entries entries_;                                                 // living, and the last ended
-  std::deque<std::string> ended_;                                   // oldest first
+  Entries entries_;                                       // living, and the last ended
+  std::map<std::string, std::deque<std::string>> ended_;  // ids by project, oldest first
+  std::size_t ended_count_ = 0;
   std::map<std::pair<std::string, std::string>, EntryPtr> agents_;  // by project and agent_id
   std::set<std::pair<Steady::time_point, std::string>> deadlines_;
   std::map<std::string, std::uint64_t> paused_;   // by project
   std::map<std::string, std::uint64_t> pausing_;  // by project: pause requests under way
+  std::map<std::string, std::uint64_t> pending_;  // by project: creations without an entry yet
   SessionFigures figures_;
   std::shared_ptr<char> life_ = std::make_shared<char>();
 };

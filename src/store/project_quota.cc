@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 namespace glovebox::store {
 namespace {
@@ -37,15 +38,29 @@ Result<> ProjectQuota::admit(const std::string& project, std::uint64_t more_byte
                       "the project's share of the store is used up (store.project_quota)");
   }
   if (disk_bytes_ == 0) return {};
-  TRY(const ProjectUsageTable::Promises all, usages_.promises());
+  TRY(const std::uint64_t promised, usages_.promised_bytes());
   const std::uint64_t for_all = disk_bytes_ / 2;
-  if (all.bytes + more_bytes <= for_all) return {};
-  const std::uint64_t projects = all.projects + (usage.promised_bytes() == 0 ? 1 : 0);
-  const std::uint64_t equal_share = for_all / projects;
-  if (wanted <= equal_share) return {};
-  return over_quota(
-      usage, equal_share,
-      "the store is full (store.disk_ceiling), and the project has an equal share of it");
+  if (promised + more_bytes <= for_all) return {};
+  TRY(const std::vector<ProjectUsage> all, usages_.all());
+  std::vector<std::uint64_t> wants = {wanted};
+  for (const ProjectUsage& one : all) {
+    if (one.project != project) wants.push_back(one.promised_bytes());
+  }
+  const std::uint64_t share = fair_share(for_all, std::move(wants));
+  if (wanted <= share) return {};
+  return over_quota(usage, share,
+                    "the store is full (store.disk_ceiling), and the project has its share of it");
+}
+
+std::uint64_t fair_share(std::uint64_t capacity, std::vector<std::uint64_t> wants) {
+  std::sort(wants.begin(), wants.end());
+  std::uint64_t left = capacity;
+  for (std::size_t i = 0; i < wants.size(); ++i) {
+    const std::uint64_t equal = left / (wants.size() - i);
+    if (wants[i] > equal) return equal;
+    left -= wants[i];
+  }
+  return wants.empty() ? capacity : wants.back() + left;
 }
 
 std::uint64_t ProjectQuota::answer_reserve() const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "store/project_usage.h"
@@ -15,6 +16,10 @@ namespace glovebox::store {
 // the store.
 bool is_over_quota(const Error& error);
 
+// The most that one of them gets when all share `capacity` and none gets more than it wants:
+// what the small ones leave is for the others, in equal parts (max-min fairness).
+std::uint64_t fair_share(std::uint64_t capacity, std::vector<std::uint64_t> wants);
+
 class ProjectQuota {
  public:
   // Zero: no such limit.
@@ -24,7 +29,7 @@ class ProjectQuota {
   std::uint64_t project_bytes() const { return project_bytes_; }
 
   // May the project keep so much more? is_over_quota() when that is beyond its quota; or when all
-  // projects' promises are beyond half of the disk's ceiling, and its own beyond an equal share of
+  // projects' promises are beyond half of the disk's ceiling, and its own beyond its fair share of
   // that half. So one project's promises never keep another from its share.
   Result<> admit(const std::string& project, std::uint64_t more_bytes);
 

@@ -62,6 +62,33 @@ TEST_F(Quota, ItsOwnRunsMakeRoomForItsRequests) {
   EXPECT_EQ(store_->health().runs, 0u);
 }
 
+TEST(FairShare, WhatTheSmallOnesLeaveIsForTheOthers) {
+  EXPECT_EQ(fair_share(100, {}), 100u);
+  EXPECT_EQ(fair_share(100, {1000}), 100u);
+  EXPECT_EQ(fair_share(100, {1000, 1000}), 50u);
+  EXPECT_EQ(fair_share(100, {10, 1000, 20}), 70u);
+  EXPECT_EQ(fair_share(100, {10, 60, 1000}), 45u);
+  EXPECT_EQ(fair_share(100, {0, 0, 0, 30, 1000}), 70u);
+}
+
+// One project fills the store's half for promises, with answers that are even left out because they
+// do not fit. Another that has little may still add, however many idle projects there are.
+TEST_F(Quota, AFullStoreLeavesASmallProjectRoomBesideAGreedyOne) {
+  options_.retention.max_disk_bytes = 2'000'000;
+  options_.retention.max_project_bytes = 900'000;
+  open();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(add_requests("idle" + std::to_string(i), 100, 1), 1);
+  }
+  ASSERT_EQ(add_requests("victim", 5000, 30), 30);
+  for (const char* key : {"x", "y", "z"}) ASSERT_TRUE(begin(key, "body", "greedy"));
+  for (const char* key : {"x", "y", "z"}) {
+    ASSERT_TRUE(finish(key, std::string(800'000, 'x'), "greedy"));
+  }
+  EXPECT_FALSE(begin("more", "body", "greedy"));
+  EXPECT_TRUE(begin("more", "body", "victim"));
+}
+
 TEST_F(Quota, AnAnswerThatDoesNotFitIsLeftOutAndTheRequestIsKnown) {
   open();
   ASSERT_TRUE(begin("big", "body"));
@@ -134,12 +161,12 @@ TEST_F(Quota, ManyProjectsTogetherAreHeldToEqualShares) {
   options_.retention.max_project_bytes = 900'000;
   open();
   EXPECT_GT(add_requests("first", 20'000, 1000), 35);
-  // The half of the ceiling is used up; each new project has its equal share all the same.
+  // The half of the ceiling is used up; each new project has its share all the same.
   EXPECT_GT(add_requests("second", 20'000, 1000), 15);
   EXPECT_GT(add_requests("third", 20'000, 1000), 10);
   const Result<IdempotentEntry> refused = begin("new", "body", "second");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), HasSubstr("equal share"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("has its share of it"));
   ASSERT_TRUE(gc());
   EXPECT_LE(store_->bytes_used(), 2'200'000u);
   EXPECT_EQ(begin("k0", "body", "first").value().answer.size(), 20'000u);

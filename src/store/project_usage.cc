@@ -44,13 +44,11 @@ Result<std::vector<ProjectUsage>> ProjectUsageTable::all() {
   }
 }
 
-Result<ProjectUsageTable::Promises> ProjectUsageTable::promises() {
-  TRY(Statement select,
-      db_.prepare("SELECT count(*), sum(living_bytes + request_bytes + definition_bytes) "
-                  "FROM project_usage WHERE living_bytes + request_bytes + definition_bytes > 0"));
-  TRY(const bool row, select.next());
-  if (!row) return Promises{};
-  return Promises{.projects = sum_of(select, 0), .bytes = sum_of(select, 1)};
+Result<std::uint64_t> ProjectUsageTable::promised_bytes() {
+  TRY(const std::int64_t bytes,
+      db_.number("SELECT coalesce(sum(living_bytes + request_bytes + definition_bytes), 0) "
+                 "FROM project_usage"));
+  return static_cast<std::uint64_t>(bytes);
 }
 
 std::vector<ProjectCut> cuts_from_largest(std::vector<ProjectUsage> usages, std::uint64_t excess,

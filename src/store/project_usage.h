@@ -38,11 +38,8 @@ class ProjectUsageTable {
   // Zeros for a project that has nothing.
   Result<ProjectUsage> of(const std::string& project);
   Result<std::vector<ProjectUsage>> all();
-  struct Promises {
-    std::uint64_t projects = 0;  // that have any
-    std::uint64_t bytes = 0;
-  };
-  Result<Promises> promises();
+  // Of all projects together.
+  Result<std::uint64_t> promised_bytes();
 
  private:
   Database& db_;

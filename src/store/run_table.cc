@@ -9,6 +9,7 @@ constexpr std::string_view kRunColumns =
     "r.started_ms, r.finished_ms, r.status, r.exit_code, r.wall_us, r.cpu_us, r.peak_memory, "
     "r.warm, r.engine, r.grade, r.error_code, r.error_message, r.cut";
 constexpr int kColumnCount = 21;
+constexpr std::uint64_t kMostRunsRead = 10'000;  // by one list
 
 // Bits of `cut`.
 constexpr int kOutCut = 1;
@@ -102,27 +103,37 @@ Result<RunRecord> RunTable::find(const std::string& project, const RunId& id) {
   return run;
 }
 
-Result<std::vector<std::pair<std::int64_t, RunRecord>>> RunTable::list(const std::string& project,
-                                                                       const RunFilter& filter,
-                                                                       std::int64_t before_seq,
-                                                                       std::size_t limit) {
+Result<RunTable::Listed> RunTable::list(const std::string& project, const RunFilter& filter,
+                                        std::int64_t before_seq, std::size_t limit) {
+  Listed listed;
+  const std::int64_t before = before_seq != 0 ? before_seq : INT64_MAX;
+  {
+    TRY(Statement bound,
+        db_.prepare("SELECT seq, id FROM runs INDEXED BY runs_by_project WHERE project = ?1 "
+                    "AND seq < ?2 ORDER BY seq DESC LIMIT 2 OFFSET ?3"));
+    TRY(const bool row, bound.bind(project, before, kMostRunsRead - 1).next());
+    if (row) {
+      RunCursor last{.seq = bound.integer(0), .run = bound.text(1)};
+      TRY(const bool more, bound.next());
+      if (more) listed.ended_at = std::move(last);
+    }
+  }
   // A filter that is not given is NULL. The order is the index's, so nothing is sorted.
   TRY(Statement select,
       db_.prepare("SELECT " + std::string(kRunColumns) +
                   " FROM runs r INDEXED BY runs_by_project WHERE r.project = ?1 "
-                  "AND r.seq < ?2 AND (?3 IS NULL OR r.status = ?3) "
+                  "AND r.seq < ?2 AND r.seq >= ?7 AND (?3 IS NULL OR r.status = ?3) "
                   "AND (?4 IS NULL OR r.template = ?4) AND (?5 IS NULL OR r.started_ms >= ?5) "
                   "ORDER BY r.seq DESC LIMIT ?6"));
   const std::optional<int> status =
       filter.status ? std::optional<int>(static_cast<int>(*filter.status)) : std::nullopt;
-  select.bind(project, before_seq != 0 ? before_seq : INT64_MAX, status, filter.template_name,
-              filter.since_ms, static_cast<std::uint64_t>(limit));
-  std::vector<std::pair<std::int64_t, RunRecord>> runs;
+  select.bind(project, before, status, filter.template_name, filter.since_ms,
+              static_cast<std::uint64_t>(limit), listed.ended_at ? listed.ended_at->seq : 0);
   while (true) {
     TRY(const bool row, select.next());
-    if (!row) return runs;
+    if (!row) return listed;
     TRY(RunRecord run, read_run(select));
-    runs.emplace_back(select.integer(0), std::move(run));
+    listed.runs.emplace_back(select.integer(0), std::move(run));
   }
 }
 

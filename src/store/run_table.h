@@ -29,10 +29,13 @@ class RunTable {
   // kNotFound, also for another project's run.
   Result<RunRecord> find(const std::string& project, const RunId& id);
   // With their places; newest first, those before `before_seq` (0: all), at most `limit`.
-  Result<std::vector<std::pair<std::int64_t, RunRecord>>> list(const std::string& project,
-                                                               const RunFilter& filter,
-                                                               std::int64_t before_seq,
-                                                               std::size_t limit);
+  struct Listed {
+    std::vector<std::pair<std::int64_t, RunRecord>> runs{};
+    // One list reads a bounded number of rows: where it ended before the project's last run.
+    std::optional<RunCursor> ended_at{};
+  };
+  Result<Listed> list(const std::string& project, const RunFilter& filter, std::int64_t before_seq,
+                      std::size_t limit);
 
   // Which of the oldest runs go. Each bound that is given ends it.
   struct Removal {

@@ -251,7 +251,7 @@ TEST_F(Runs, AnswersComeThroughThePostFunction) {
 }
 
 TEST_F(Runs, TooManyQuestionsAreRefusedNotQueued) {
-  options_.max_jobs = 2;
+  options_.max_jobs = 4;  // two of one project
   open();
   std::promise<void> go;
   std::shared_future<void> gone = go.get_future().share();

@@ -295,6 +295,11 @@ CREATE TRIGGER snapshots_removed AFTER DELETE ON snapshots BEGIN
     WHERE project = old.project;
 END;
 )sql"},
+    {"indexes of living sessions", R"sql(
+-- 5 is the first of the states of a session that is over.
+CREATE INDEX sessions_living ON sessions(seq) WHERE state < 5;
+CREATE INDEX sessions_living_by_project ON sessions(project, seq) WHERE state < 5;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -15,7 +15,8 @@ constexpr std::string_view kSessionColumns =
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
 
-constexpr std::size_t kMostPairs = 8;  // of one filter
+constexpr std::size_t kMostPairs = 8;              // of one filter
+constexpr std::uint64_t kMostSessionsRead = 2000;  // rows that one list reads
 
 Result<SessionRecord> read_session(const Statement& row) {
   TRY(SandboxId id, SandboxId::parse(row.text(1)));
@@ -153,28 +154,52 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     pairs[i] = packed_pair(filter.metadata[i].first, filter.metadata[i].second);
     wanted[i] = Blob{pairs[i]};
   }
-  // A filter that is not given is NULL or zero. The order is the key's, so nothing is sorted.
-  std::string sql = "SELECT " + std::string(kSessionColumns) + " FROM sessions WHERE seq ";
-  sql += filter.oldest_first ? ">" : "<";
-  sql +=
-      " ?1 AND (?2 = '*' OR project = ?2) AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
-      "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) "
-      "AND (?7 IS NULL OR snapshot = ?7) AND (?8 IS NULL OR created_ms >= ?8) ";
+  // An index has the rows in their order, and of the living only those: a project's list reads
+  // neither other projects' rows nor, for the living, its ended ones.
+  const bool only_living =
+      states != 0 && (states >> static_cast<unsigned>(SessionState::kStopped)) == 0;
+  const bool all = project == "*";
+  const std::string order = filter.oldest_first ? " ORDER BY seq ASC" : " ORDER BY seq DESC";
+  const std::string from = std::string(" FROM sessions") +
+                           (only_living ? (all ? " INDEXED BY sessions_living"
+                                               : " INDEXED BY sessions_living_by_project")
+                                        : (all ? "" : " INDEXED BY sessions_by_project")) +
+                           " WHERE seq " + (filter.oldest_first ? ">" : "<") + " ?1 AND " +
+                           (all ? "?2 = '*'" : "project = ?2") +
+                           (only_living ? " AND state < " + std::to_string(kStopped) : "");
+  // Where this page ends even if it is not full: one request reads no more rows than that.
+  std::int64_t last = filter.oldest_first ? INT64_MAX : 0;
+  bool is_bounded = false;
+  {
+    TRY(Statement bound, db_.prepare("SELECT seq" + from + order + " LIMIT 2 OFFSET ?3"));
+    TRY(const bool row, bound.bind(behind, project, kMostSessionsRead - 1).next());
+    const std::int64_t seq = row ? bound.integer(0) : 0;
+    TRY(is_bounded, row ? bound.next() : Result<bool>(false));
+    if (is_bounded) last = seq;
+  }
+  // A filter that is not given is NULL or zero.
+  std::string sql = "SELECT " + std::string(kSessionColumns) + from;
+  sql += " AND seq " + std::string(filter.oldest_first ? "<=" : ">=") +
+         " ?17 AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
+         "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) "
+         "AND (?7 IS NULL OR snapshot = ?7) AND (?8 IS NULL OR created_ms >= ?8) ";
   for (std::size_t i = 0; i < kMostPairs; ++i) {
     const std::string at = "?" + std::to_string(9 + i);
     sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
   }
-  sql += filter.oldest_first ? "ORDER BY seq ASC LIMIT ?6" : "ORDER BY seq DESC LIMIT ?6";
+  sql += order + " LIMIT ?6";
   TRY(Statement select, db_.prepare(sql));
   // One more than asked for tells if there is a next page.
   select.bind(behind, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
               filter.snapshot, filter.created_from_ms, wanted[0], wanted[1], wanted[2], wanted[3],
-              wanted[4], wanted[5], wanted[6], wanted[7]);
+              wanted[4], wanted[5], wanted[6], wanted[7], last);
   SessionPage page;
   TRY(page.sessions, read_all(select));
   if (page.sessions.size() > filter.limit) {
     page.sessions.pop_back();
     page.next_cursor = encode_session_cursor(page.sessions.back().seq);
+  } else if (is_bounded) {
+    page.next_cursor = encode_session_cursor(last);
   }
   return page;
 }

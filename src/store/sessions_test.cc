@@ -56,6 +56,42 @@ TEST_F(Sessions, ComeBackAsTheyWerePutIn) {
   EXPECT_THAT(*store_->living_sessions(), ElementsAre(session));
 }
 
+TEST_F(Sessions, AListReadsABoundedNumberOfRowsAndGoesOnAtItsCursor) {
+  open();
+  SessionRecord wanted = session_of("one");
+  wanted.metadata = {{"name", "wanted"}};
+  const SandboxId oldest = ended(add(wanted), 1).id;
+  for (int i = 0; i < 2500; ++i) ended(add(session_of("one")), 2 + i);
+  const SessionFilter filter{.metadata = {{"name", "wanted"}}};
+  const SessionPage first = page_of("one", filter).value();
+  EXPECT_TRUE(first.sessions.empty());
+  ASSERT_FALSE(first.next_cursor.empty());
+  SessionFilter next = filter;
+  next.cursor = first.next_cursor;
+  const SessionPage second = page_of("one", next).value();
+  ASSERT_EQ(second.sessions.size(), 1u);
+  EXPECT_EQ(second.sessions[0].id, oldest);
+  EXPECT_TRUE(second.next_cursor.empty());
+
+  SessionFilter forwards = filter;
+  forwards.oldest_first = true;
+  const SessionPage found = page_of("one", forwards).value();
+  ASSERT_EQ(found.sessions.size(), 1u);
+  ASSERT_FALSE(found.next_cursor.empty());
+  forwards.cursor = found.next_cursor;
+  EXPECT_TRUE(page_of("one", forwards).value().sessions.empty());
+}
+
+TEST_F(Sessions, AListOfTheLivingReadsNoneThatIsOver) {
+  open();
+  const SandboxId living = add(session_of("one")).id;
+  for (int i = 0; i < 2100; ++i) ended(add(session_of("one")), 2 + i);
+  const SessionFilter filter{.states = {session_of("one").state}};
+  EXPECT_THAT(ids("one", filter), ElementsAre(living));
+  EXPECT_THAT(ids("*", filter), ElementsAre(living));
+  EXPECT_TRUE(page_of("one", filter).value().next_cursor.empty());
+}
+
 TEST_F(Sessions, ThatAreOverStayOver) {
   open();
   SessionRecord session = add(session_of("one"));

@@ -9,6 +9,10 @@
 
 namespace glovebox::store {
 
+namespace {
+constexpr const char* kServer = "";  // not a project's name
+}
+
 class SqliteStore::Impl {
  public:
   explicit Impl(std::unique_ptr<SqliteWorker> the_worker)
@@ -16,30 +20,37 @@ class SqliteStore::Impl {
         thread(worker->options.max_jobs, worker->options.post,
                [w = worker.get()] { return w->tick(); }) {}
 
-  // Work on the database, on its thread.
+  // Work on the database, on its thread, in the turn of a project.
   template <class T>
-  void ask(std::function<Result<T>(SqliteWorker&)> work, Callback<T> done) {
+  void ask_for(const std::string& project, std::function<Result<T>(SqliteWorker&)> work,
+               Callback<T> done) {
     std::function<Result<T>()> job = [this, work = std::move(work)] {
       Result<T> result = work(*worker);
       // Whatever made it ill, the tick finds out when it is well again.
       if (worker->is_ill() || worker->is_tick_wanted()) thread.wake();
       return result;
     };
-    thread.ask<T>(std::move(job), std::move(done));
+    thread.ask<T>(project, std::move(job), std::move(done));
+  }
+
+  // The same in the server's own turn.
+  template <class T>
+  void ask(std::function<Result<T>(SqliteWorker&)> work, Callback<T> done) {
+    ask_for<T>(kServer, std::move(work), std::move(done));
   }
 
   // The same, and waits for it: only for the program's start.
   template <class T>
   Result<T> wait_for(std::function<Result<T>(SqliteWorker&)> work) {
     std::promise<Result<T>> promise;
-    const bool taken = thread.run([&] { promise.set_value(work(*worker)); });
+    const bool taken = thread.run(kServer, [&] { promise.set_value(work(*worker)); });
     if (!taken) return fail(Errc::kResourceExhausted, "store: too many requests are waiting");
     return promise.get_future().get();
   }
 
   // One step of the sweep, then the others' turn, until nothing is left.
   void sweep_on(std::shared_ptr<GcReport> report, Callback<GcReport> done) {
-    const bool taken = thread.run([this, report, done] {
+    const bool taken = thread.run(kServer, [this, report, done] {
       Result<bool> more = worker->sweep(*report);
       if (!more) return thread.answer<GcReport>(done, fail(std::move(more.error())));
       if (*more) return sweep_on(report, done);
@@ -143,19 +154,29 @@ void SqliteStore::get_run(std::string project, RunId id, Callback<RunRecord> don
   if (const auto queued = impl_->worker->queue.find(project, id)) {
     return impl_->thread.answer<RunRecord>(done, queued->run);
   }
-  impl_->ask<RunRecord>([project = std::move(project),
-                         id = std::move(id)](SqliteWorker& w) { return w.runs.find(project, id); },
-                        std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<RunRecord>(
+      owner,
+      [project = std::move(project), id = std::move(id)](SqliteWorker& w) {
+        return w.runs.find(project, id);
+      },
+      std::move(done));
 }
 
 void SqliteStore::list_runs(std::string project, RunFilter filter, Callback<RunPage> done) {
-  impl_->ask<RunPage>([project = std::move(project), filter = std::move(filter)](
-                          SqliteWorker& w) { return w.list_runs(project, filter); },
-                      std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<RunPage>(
+      owner,
+      [project = std::move(project), filter = std::move(filter)](SqliteWorker& w) {
+        return w.list_runs(project, filter);
+      },
+      std::move(done));
 }
 
 void SqliteStore::begin_idempotent(IdempotentRequest request, Callback<IdempotentEntry> done) {
-  impl_->ask<IdempotentEntry>(
+  const std::string owner = request.project;
+  impl_->ask_for<IdempotentEntry>(
+      owner,
       [request = std::move(request)](SqliteWorker& w) {
         return w.noticed(w.requests.begin(request, w.now_ms()));
       },
@@ -164,7 +185,9 @@ void SqliteStore::begin_idempotent(IdempotentRequest request, Callback<Idempoten
 
 void SqliteStore::finish_idempotent(std::string project, std::string key, int status,
                                     std::string answer, Callback<> done) {
-  impl_->ask<void>(
+  const std::string owner = project;
+  impl_->ask_for<void>(
+      owner,
       [project = std::move(project), key = std::move(key), status,
        answer = std::move(answer)](SqliteWorker& w) mutable {
         w.grew(answer.size());
@@ -174,19 +197,29 @@ void SqliteStore::finish_idempotent(std::string project, std::string key, int st
 }
 
 void SqliteStore::forget_idempotent(std::string project, std::string key, Callback<> done) {
-  impl_->ask<void>([project = std::move(project), key = std::move(key)](
-                       SqliteWorker& w) { return w.noticed(w.requests.forget(project, key)); },
-                   std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<void>(
+      owner,
+      [project = std::move(project), key = std::move(key)](SqliteWorker& w) {
+        return w.noticed(w.requests.forget(project, key));
+      },
+      std::move(done));
 }
 
 void SqliteStore::interrupt_idempotent(std::string project, std::string key, Callback<> done) {
-  impl_->ask<void>([project = std::move(project), key = std::move(key)](
-                       SqliteWorker& w) { return w.noticed(w.requests.interrupt(project, key)); },
-                   std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<void>(
+      owner,
+      [project = std::move(project), key = std::move(key)](SqliteWorker& w) {
+        return w.noticed(w.requests.interrupt(project, key));
+      },
+      std::move(done));
 }
 
 void SqliteStore::add_session(SessionRecord session, Callback<std::int64_t> done) {
-  impl_->ask<std::int64_t>(
+  const std::string owner = session.project;
+  impl_->ask_for<std::int64_t>(
+      owner,
       [session = std::move(session)](SqliteWorker& w) {
         w.grew(stored_bytes(session));
         return w.noticed(w.sessions.insert(session));
@@ -195,22 +228,34 @@ void SqliteStore::add_session(SessionRecord session, Callback<std::int64_t> done
 }
 
 void SqliteStore::save_session(SessionRecord session, Callback<> done) {
-  impl_->ask<void>([session = std::move(session)](
-                       SqliteWorker& w) { return w.noticed(w.save_session(session)); },
-                   std::move(done));
+  const std::string owner = session.project;
+  impl_->ask_for<void>(
+      owner,
+      [session = std::move(session)](SqliteWorker& w) {
+        return w.noticed(w.save_session(session));
+      },
+      std::move(done));
 }
 
 void SqliteStore::get_session(std::string project, SandboxId id, Callback<SessionRecord> done) {
-  impl_->ask<SessionRecord>([project = std::move(project), id = std::move(id)](
-                                SqliteWorker& w) { return w.sessions.find(project, id); },
-                            std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<SessionRecord>(
+      owner,
+      [project = std::move(project), id = std::move(id)](SqliteWorker& w) {
+        return w.sessions.find(project, id);
+      },
+      std::move(done));
 }
 
 void SqliteStore::list_sessions(std::string project, SessionFilter filter,
                                 Callback<SessionPage> done) {
-  impl_->ask<SessionPage>([project = std::move(project), filter = std::move(filter)](
-                              SqliteWorker& w) { return w.sessions.list(project, filter); },
-                          std::move(done));
+  const std::string owner = project;
+  impl_->ask_for<SessionPage>(
+      owner,
+      [project = std::move(project), filter = std::move(filter)](SqliteWorker& w) {
+        return w.sessions.list(project, filter);
+      },
+      std::move(done));
 }
 
 void SqliteStore::add_snapshot(SnapshotRecord snapshot, Callback<> done) {

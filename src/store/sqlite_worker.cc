@@ -246,17 +246,18 @@ Result<RunPage> SqliteWorker::list_runs(const std::string& project, const RunFil
     run.err.clear();
     run.answer.clear();
   }
+  std::optional<RunCursor> next;
   if (found.size() < wanted) {
-    TRY(auto stored, runs.list(project, filter, before_seq, wanted - found.size()));
-    std::move(stored.begin(), stored.end(), std::back_inserter(found));
+    TRY(RunTable::Listed stored, runs.list(project, filter, before_seq, wanted - found.size()));
+    std::move(stored.runs.begin(), stored.runs.end(), std::back_inserter(found));
+    next = std::move(stored.ended_at);
+  }
+  if (found.size() > filter.limit) {
+    found.resize(filter.limit);
+    next = RunCursor{.seq = found.back().first, .run = found.back().second.id.str()};
   }
   RunPage page;
-  const bool more = found.size() > filter.limit;
-  if (more) found.resize(filter.limit);
-  if (more) {
-    page.next_cursor =
-        encode_cursor({.seq = found.back().first, .run = found.back().second.id.str()});
-  }
+  if (next) page.next_cursor = encode_cursor(*next);
   for (auto& [seq, run] : found) page.runs.push_back(std::move(run));
   return page;
 }

@@ -26,11 +26,15 @@ void StoreThread::stop() {
   thread_.join();
 }
 
-bool StoreThread::run(std::function<void()> job) {
+bool StoreThread::run(const std::string& owner, std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= max_jobs_) return false;
-    jobs_.push_back(std::move(job));
+    const auto own = jobs_.find(owner);
+    const std::size_t owns = own == jobs_.end() ? 0 : own->second.size();
+    if (waiting_ >= max_jobs_ || owns >= (max_jobs_ + 1) / 2) return false;
+    if (owns == 0) turns_.push_back(owner);
+    jobs_[owner].push_back(std::move(job));
+    ++waiting_;
   }
   changed_.notify_one();
   return true;
@@ -46,7 +50,21 @@ void StoreThread::wake() {
 
 std::size_t StoreThread::waiting() const {
   const std::lock_guard lock(mutex_);
-  return jobs_.size();
+  return waiting_;
+}
+
+std::function<void()> StoreThread::next_job() {
+  const auto own = jobs_.find(turns_.front());
+  turns_.pop_front();
+  std::function<void()> job = std::move(own->second.front());
+  own->second.pop_front();
+  --waiting_;
+  if (own->second.empty()) {
+    jobs_.erase(own);
+  } else {
+    turns_.push_back(own->first);
+  }
+  return job;
 }
 
 void StoreThread::loop() {
@@ -61,9 +79,8 @@ void StoreThread::loop() {
       next_tick = Clock::now() + tick_();
       lock.lock();
     }
-    if (!jobs_.empty()) {
-      std::function<void()> job = std::move(jobs_.front());
-      jobs_.pop_front();
+    if (waiting_ > 0) {
+      std::function<void()> job = next_job();
       lock.unlock();
       job();
       job = nullptr;  // what it holds is destroyed outside the lock
@@ -71,7 +88,7 @@ void StoreThread::loop() {
       continue;
     }
     if (stopping_) return;
-    changed_.wait_until(lock, next_tick, [this] { return woken_ || stopping_ || !jobs_.empty(); });
+    changed_.wait_until(lock, next_tick, [this] { return woken_ || stopping_ || waiting_ > 0; });
   }
 }
 

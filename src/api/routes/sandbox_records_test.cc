@@ -14,6 +14,7 @@ namespace {
 namespace json = boost::json;
 using http::Method;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -67,6 +68,34 @@ TEST_F(SandboxRecords, AnEndedSandboxHasNoEnvironmentAndLittleMetadata) {
   EXPECT_THAT(registry.environment(id), Not(Contains("SECRET=text")));
   EXPECT_EQ(metadata_of(path).size(), 2u);
   EXPECT_EQ(metadata_of(path).at("user").as_string(), "ada");
+}
+
+TEST_F(SandboxRecords, AnotherProjectsVolumeDoesNotRemoveTheLogOfAnEndedSandbox) {
+  const std::string path = make("{}");
+  EXPECT_EQ(send(Method::kDelete, path).status, 204);
+  const std::string other = test_.make_key("other", store::KeyRole::kUser);
+  for (int i = 0; i < 600; ++i) {
+    const Answer made = test_.send(Method::kPost, "/v1/sandboxes", other, "{}");
+    ASSERT_EQ(made.status, 201) << made.body;
+    const std::string id(json::parse(made.body).at("id").as_string());
+    ASSERT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, other, "").status, 204);
+  }
+  const Answer log = send(Method::kGet, path + "/logs");
+  EXPECT_EQ(log.status, 200);
+  EXPECT_FALSE(json::parse(log.body).at("entries").as_array().empty()) << log.body;
+}
+
+TEST_F(SandboxRecords, ASandboxThatIsBeingMadeCountsForItsProjectsShare) {
+  std::vector<std::uint64_t> while_making;
+  test_.session_service.make = [&](const node::SessionSpec& spec) {
+    while_making.push_back(test_.session_services->registry.alive_of("default"));
+    return Result<std::shared_ptr<node::Session>>(
+        std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name));
+  };
+  make("{}");
+  make("{}");
+  EXPECT_THAT(while_making, ElementsAre(1, 2));
+  EXPECT_EQ(test_.session_services->registry.alive_of("default"), 2u);
 }
 
 class SmallQuota : public SandboxRecords {
