@@ -18,6 +18,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from .._printable import printable
+from ..models import notebook_display
 from ..remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception
 from ..values import codec as values
 from .module_values import CannotSend
@@ -126,7 +127,7 @@ def _compiled(shipped: ShippedSource) -> Optional[Tuple[str, str]]:
 
 
 def show_output(response: Mapping[str, Any]) -> None:
-    """Writes the output of the function to the output of this process."""
+    """Writes the output of the function to the output of this process, and shows its figures in a notebook."""
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         text = response.get(name)
         if isinstance(text, str) and text and stream is not None:
@@ -135,6 +136,9 @@ def show_output(response: Mapping[str, Any]) -> None:
             except UnicodeEncodeError:
                 encoding = getattr(stream, "encoding", None) or "ascii"
                 stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+    notebook_display.show_in_notebook(response.get("results"))
 
 
 def decode_result(response: Mapping[str, Any], name: str) -> Any:

@@ -7,6 +7,7 @@ one of the definitions that it found is another object.
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import linecache
 import sys
@@ -313,6 +314,9 @@ class _Reach:
             self._held[name] = _MISSING  # a builtin, or not there yet: then a NameError inside as here
             return
         value = self._names[name]
+        if unwrapped(value) is getattr(builtins, name, _MISSING):
+            self._held[name] = value  # `open` of IPython
+            return
         if self._import(name, value):
             self._held[name] = value
             return
@@ -540,9 +544,10 @@ def _place(node: ast.expr) -> Tuple[int, int, int, int]:
 
 
 def _short(file: str) -> str:
+    if _cell_prefix(file) is not None:
+        return "its cell"
     return file.replace("\\", "/").rpartition("/")[2]
 
 
 def _cell_name(source: SourceText) -> str:
-    name = _short(source.file)
-    return name if name.endswith(".py") and "ipykernel" not in source.file else f"cell-{name.strip('<>')}"
+    return f"cell-{source.file.rpartition('/')[2].strip('<>')}"
