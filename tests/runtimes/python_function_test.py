@@ -84,7 +84,7 @@ class Calls(unittest.TestCase):
         source = "def g(x): return x + N\nclass C:\n    a = 1\nM = list(TABLE)\ndef f(): return [TABLE['g'](1), C.a, P.pattern, M]"
         early = [["N", 2], ["TABLE", [5]], ["P", "@1", [["import", "re", "compile"], ["call", ["@0", ["x+"], {}, None]]]]]
         late = [["TABLE", {"g": "@0"}, [["name", "g"]]]]
-        self.assertEqual(self.value(source, values=[early, late, [["C", "a", 7]]]), [3, 7, "x+", [5]])
+        self.assertEqual(self.value(source, values=[early, late, [["C", "a", 7], ["C", "g", "@0", [["name", "g"]]]]]), [3, 7, "x+", [5]])
 
     def test_other_texts_run_first_and_show_in_tracebacks(self):
         before = [["cell-1.py", "import json\ndef g(x):\n    return json.dumps(x)"]]

@@ -222,6 +222,9 @@ def test_attributes_of_classes_have_their_values_of_the_call(made: Any) -> None:
     text = "class C:\n    debug = False\n    def m(self): return 1\nC.debug = True\n"
     module = made(text + "@sandboxed\ndef f(): return C.debug\n")
     assert values_of(module.f)[1] == [["C", "debug", True]]
+    text = "class C:\n    table = {}\ndef go(): pass\nC.table['go'] = go\n"
+    module = made(text + "@sandboxed\ndef f(): return C.table\n", "gbx_table")
+    assert "def go(): pass" in lines_of(module.f) and values_of(module.f)[1][0][:2] == ["C", "table"]
 
 
 def test_what_is_not_data_is_made_from_its_parts(made: Any) -> None:
@@ -245,6 +248,20 @@ def test_what_is_not_data_is_made_from_its_parts(made: Any) -> None:
     assert "def unused(): pass" not in lines_of(module.f)
     module.TABLE["more"] = module.unused
     assert "def unused(): pass" in json.loads(json.loads(module.f._encode(None, (), {}))["stdin"])["source"]
+
+
+def test_lambdas_in_a_container(made: Any) -> None:
+    module = made(
+        "N = 3\nOPS = {'add': lambda a, b: a + b + N, 'sub': lambda a, b: a - b}\n"
+        "@sandboxed\ndef f(): return OPS['add'](1, 2)\n"
+    )
+    assert values_of(module.f)[0] == {"N": 3, "OPS": ...}
+    assert lines_of(module.f)[:2] == [
+        "_lambda_in_line_3_14 = lambda a, b: a + b + N", "_lambda_in_line_3_45 = lambda a, b: a - b",
+    ]  # fmt: skip
+    module.OPS["mul"] = lambda a, b: a * b  # of this file, not of the module's
+    with pytest.raises(FunctionRefused, match=r"`OPS` in line 5 .* a function"):
+        module.f()
 
 
 def test_definitions_that_are_assignments(made: Any) -> None:

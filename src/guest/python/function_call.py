@@ -167,9 +167,9 @@ def fill_module(module, call):
     exec(code_of(call), names)
     for entry in late:
         names[entry[0]] = value_of(entry, names, call.mark)
-    for owner, name, tree in attributes:
+    for owner, *entry in attributes:
         try:
-            setattr(names[owner], name, values.from_tree(tree, None))
+            setattr(names[owner], entry[0], value_of(entry, names, call.mark))
         except (AttributeError, KeyError, TypeError):
             pass  # a decorator made something else of the class
     call.values = None

@@ -141,7 +141,9 @@ class Plan:
         for name, function, place in self.defaults:
             found = (function.__defaults__ or ()) if isinstance(place, int) else (function.__kwdefaults__ or {})
             self._add(name, found[place], early, late)
-        attributes = [[name, *one] for name, kind in self.classes.items() for one in _data_attributes(kind)]
+        attributes = [
+            [name, *one] for name, kind in self.classes.items() for one in _attributes(kind, self.encoder)
+        ]
         return early, late, attributes
 
     def _add(self, name: str, value: Any, early: List[Any], late: List[Any]) -> None:
@@ -155,16 +157,18 @@ class Plan:
         return {one[0]: len(json.dumps(one[1:])) for one in early + late}
 
 
-def _data_attributes(kind: type) -> Iterator[List[Any]]:
+def _attributes(kind: type, encoder: ValueEncoder) -> Iterator[List[Any]]:
+    """What is not part of the class's source: values that may have changed since."""
     if type(kind) not in (type, _ABC):
         return  # a metaclass made them, and makes them again
     for name, value in list(vars(kind).items()):
-        if name.startswith(("__", "_abc_")) or callable(value):
+        if name.startswith(("__", "_abc_")) or callable(value) or hasattr(type(value), "__get__"):
             continue
         try:
-            yield [name, values.to_tree(value)]
-        except values.ValueRefused:
+            tree, makes = encoder.encode(value)
+        except (CannotSend, values.ValueRefused):
             continue  # from the source of the class
+        yield [name, tree, makes] if makes else [name, tree]
 
 
 _ABC = type(__import__("abc").ABC)
@@ -194,6 +198,7 @@ class _Reach:
         self._classes: Dict[str, type] = {}
         self._imports: Set[str] = set()
         self._prelude: List[str] = []
+        self._lambdas: List[str] = []
         self._references: Dict[int, Tuple[Any, Optional[Reference]]] = {}
         self._is_planning = True
         self._encoder = ValueEncoder(self._refer, self._is_own_class)
@@ -212,13 +217,25 @@ class _Reach:
             self._held[self._root] = live
             self._done.add(self._root)
         self._define(source, found, self._function)
+        self._reach_attributes()
         self._is_planning = False
         before = [("imports.py", "\n".join(self._prelude) + "\n")] if self._prelude else []
+        if self._lambdas:
+            before.append(("lambdas.py", "\n".join(self._lambdas) + "\n"))
         before += [(_cell_name(one), self._text_of(one)) for one in self._order if one is not source]
         return Plan(
             self._text_of(source), tuple(before), dict(self._held), tuple(self._data), tuple(self._defaults),
             dict(self._classes), frozenset(self._imports), self._encoder, self._names,
         )  # fmt: skip
+
+    def _reach_attributes(self) -> None:
+        """Takes along the definitions that attributes of classes refer to; these may have such attributes, too."""
+        seen: Set[str] = set()
+        while set(self._classes) - seen:
+            for name in sorted(set(self._classes) - seen):
+                seen.add(name)
+                for _ in _attributes(self._classes[name], self._encoder):
+                    pass
 
     def _text_of(self, source: SourceText) -> str:
         return source.only([kept for owner, kept in self._kept.values() if owner is source])
@@ -482,6 +499,8 @@ class _Reach:
         if isinstance(value, types.ModuleType):
             self._imports.add(value.__name__)
             return ["import", value.__name__, ""]
+        if isinstance(value, types.FunctionType) and value.__name__ == "<lambda>":
+            return self._lambda_reference(value)
         module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not isinstance(qualname, str) or not isinstance(module, str) or "<" in qualname:
             return None
@@ -499,11 +518,37 @@ class _Reach:
         self._imports.add(module)
         return ["import", module, qualname]
 
+    def _lambda_reference(self, value: types.FunctionType) -> Optional[Reference]:
+        """A lambda in a container: found by its line and its code, and given a name."""
+        source = self._sources.of_code(value.__code__) if value.__globals__ is self._names else None
+        if source is None or value.__closure__ or value.__defaults__ or value.__kwdefaults__:
+            return None
+        found = {ast.dump(one): one for one in ast.walk(source.tree) if _is_lambda_of(one, value.__code__)}
+        if len(found) != 1:
+            return None
+        [node] = found.values()
+        name = f"_lambda_in_line_{node.lineno}_{node.col_offset}"  # type: ignore[attr-defined]
+        kept = Kept(ast.Expr(node), ())  # type: ignore[arg-type]
+        for used in sorted(names_used(kept, lazy_annotations=False)):
+            self._name(used, source, node)
+        self._lambdas.append(f"{name} = {ast.unparse(node)}")
+        return ["name", name]
+
     def _function_node(self) -> ast.AST:
         return self._defined[self._root]
 
     def _is_own_class(self, kind: type) -> bool:
         return kind.__module__ == self._names.get("__name__") or self._own(kind.__module__)
+
+
+def _is_lambda_of(node: ast.AST, code: types.CodeType) -> bool:
+    if not isinstance(node, ast.Lambda) or node.lineno != code.co_firstlineno:
+        return False
+    outer = compile(ast.Expression(node), "lambda", "eval")
+    made = next(one for one in outer.co_consts if isinstance(one, types.CodeType))
+    return (made.co_code, made.co_names, made.co_varnames) == (code.co_code, code.co_names, code.co_varnames) and [
+        one for one in made.co_consts if not isinstance(one, types.CodeType)
+    ] == [one for one in code.co_consts if not isinstance(one, types.CodeType)]
 
 
 def _walk(holder: Any, qualname: str) -> Any:

@@ -200,10 +200,10 @@ class FunctionSource:
             )
         spec = getattr(module, "__spec__", None)
         # `python -m package.module` has a name, and relative imports may need it.
-        own_name = spec.name if spec is not None and spec.name != "__main__" else MAIN_NAME
-        if own_name.endswith(".__main__") or own_name == "__main__":
-            own_name = own_name[: -len("__main__")] + MAIN_NAME
-        return Sources(file, "".join(lines)), own_name, False, _plain_name(file)
+        name: str = spec.name if spec is not None else "__main__"
+        own_name = name[: -len("__main__")] + MAIN_NAME if name.rpartition(".")[2] == "__main__" else name
+        plain = _plain_name(file) if own_name == MAIN_NAME else name.replace(".", "/") + ".py"
+        return Sources(file, "".join(lines)), own_name, False, plain
 
 
 def _module_text(module: ModuleType) -> Optional[str]:
