@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "api/routes/bundle_routes.h"
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
 #include "api/routes/docs_routes.h"
@@ -51,10 +52,11 @@ void append_all(std::vector<RouteInfo>& all) {
 
 std::vector<RouteInfo> documented_routes() {
   std::vector<RouteInfo> all;
-  append_all<RunRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes, SandboxMetricsRoutes,
-             SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes, ContextRoutes, CodeRoutes,
-             FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes, TemplateRoutes, LayerRoutes,
-             EventRoutes, KeyRoutes, OperationsRoutes, DocsRoutes>(all);
+  append_all<RunRoutes, BundleRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes,
+             SandboxMetricsRoutes, SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes,
+             ContextRoutes, CodeRoutes, FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes,
+             TemplateRoutes, LayerRoutes, EventRoutes, KeyRoutes, OperationsRoutes, DocsRoutes>(
+      all);
   e2b::Dialect::append_info(all);
   workspace::Dialect::append_info(all);
   sessions_api::Dialect::append_info(all);

@@ -84,7 +84,8 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
           settings.mcp, settings.version),
       port_proxy(private_headers(e2b)),
       port_routing(access, port_proxy, {&e2b}),
-      run_routes_({authenticator, watcher, planner, run_flow}),
+      run_routes_({authenticator, watcher, planner, run_flow, bundles}),
+      bundle_routes_({authenticator, bundles}),
       function_routes_({authenticator, watcher, planner, run_flow}),
       run_record_routes_({authenticator, on.store}),
       sandbox_routes_({authenticator, creation, on.store, on.session_services.registry,
@@ -117,10 +118,10 @@ http::Router ServerApi::make_router() {
   const auto add = [&table](auto&... routes) {
     (table.add(routes, std::remove_reference_t<decltype(routes)>::rows()), ...);
   };
-  add(run_routes_, function_routes_, run_record_routes_, sandbox_routes_, sandbox_metrics_routes_,
-      snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_, context_routes_,
-      code_routes_, file_routes_, file_tree_routes_, file_watch_routes_, port_routes_,
-      template_routes_, layer_routes_, event_routes_, key_routes_, operations_routes_,
+  add(run_routes_, bundle_routes_, function_routes_, run_record_routes_, sandbox_routes_,
+      sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
+      context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
+      port_routes_, template_routes_, layer_routes_, event_routes_, key_routes_, operations_routes_,
       docs_routes_);
   e2b.add_routes(table);
   workspace.add_routes(table);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "api/routes/bundle_routes.h"
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
 #include "api/routes/docs_routes.h"
@@ -55,6 +56,7 @@
 #include "routing/sandbox_creation.h"
 #include "routing/sandbox_lookup.h"
 #include "routing/template_requests.h"
+#include "runs/bundle_store.h"
 #include "runs/metrics.h"
 #include "runs/run_log.h"
 #include "runs/run_plan.h"
@@ -145,6 +147,7 @@ class ServerApi {
   routing::SandboxCreation creation;
   routing::ExecRunner execs;
   routing::TemplateRequests template_requests;
+  runs::BundleStore bundles;
   runs::RunPlanner planner;
   runs::RunLog run_log;
   RunFlow run_flow;
@@ -159,6 +162,7 @@ class ServerApi {
 
  private:
   RunRoutes run_routes_;
+  BundleRoutes bundle_routes_;
   FunctionRoutes function_routes_;
   RunRecordRoutes run_record_routes_;
   SandboxRoutes sandbox_routes_;

@@ -17,10 +17,11 @@ const Job kCold{R"j({"language":"python","code":"print(1+1)","cold":true})j", R"
 // The request of the Python SDK for a small function; its tests compare the two.
 const Job kFunction{
     R"j({"template":"python","code":"__import__(\"sys\").modules[\"_glovebox_runner\"].load()j"
-    R"j(\"function_call\").main()","stdin":"{\"v\":1,\"module\":\"example\",\"package\":fals)j"
+    R"j(\"function_call\").main()","stdin":"{\"v\":2,\"module\":\"example\",\"package\":fals)j"
     R"j(e,\"function\":\"square\",\"file\":\"example.py\",\"source\":\"from glovebox import )j"
     R"j(sandboxed\\n\\n\\n@sandboxed\\ndef square(number):\\n    return number * number\\n\")j"
-    R"j(,\"code\":null,\"large\":null,\"call\":[[7],{}]}"})j",
+    R"j(,\"before\":[],\"code\":null,\"bundle\":null,\"mark\":\"\",\"large\":null,\"values\":[[],[],)j"
+    R"j([]],\"call\":[[7],{}]}"})j",
     "", R"({\"value\":49})"};
 const Job kShell{R"j({"language":"shell","code":"echo hello"})j", R"(hello\n)"};
 const Job kDataRun{R"j({"template":"python-data","code":")j"

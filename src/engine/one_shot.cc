@@ -333,10 +333,12 @@ Result<> OneShot::finish() {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
-    outcome.timed_out = request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.cpu_exceeded =
+        request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.timed_out = outcome.cpu_exceeded;
   } else {
-    outcome.timed_out =
-        ended_->reason == EndReason::kWallTimeout || ended_->reason == EndReason::kCpuTimeout;
+    outcome.cpu_exceeded = ended_->reason == EndReason::kCpuTimeout;
+    outcome.timed_out = ended_->reason == EndReason::kWallTimeout || outcome.cpu_exceeded;
     outcome.signal = SIGKILL;
     outcome.exit_code = kExitKilled;
   }

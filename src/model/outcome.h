@@ -36,6 +36,7 @@ struct Outcome {
   std::string err;
   std::uint64_t output_bytes = 0;  // all that was printed, also what was cut
   bool timed_out = false;
+  bool cpu_exceeded = false;  // with timed_out: the limit was that of CPU time
   bool oom_killed = false;
   bool truncated = false;
   std::chrono::microseconds wall{0};   // from the program's start to its end

@@ -26,7 +26,7 @@ class ExitStatus(sealed.TestCase):
 
     def test_is_124_when_cpu_time_runs_out(self):
         ran = glovebox("run", "--cpu-time", "300ms", "-c", "while True: pass")
-        self.assertEqual(ran.returncode, 124)
+        self.assertEqual((ran.returncode, ran.stderr), (124, b"glovebox: the CPU time limit was reached\n"))
 
     def test_is_137_when_memory_runs_out(self):
         ran = glovebox("run", "--memory", "32M", "--disk", "8M", "--exec", "/bin/dd", "--",

@@ -62,7 +62,7 @@ class Groups(sealed.TestCase):
         # Writable it would only be a puzzle, so it is refused with what to do.
         ran = glovebox("run", "--mount", f"rw:{place}:/data", "--exec", "/bin/true")
         self.assertEqual(ran.returncode, 125)
-        self.assertIn(b"system group", ran.stderr)
+        self.assertIn(f"run `chown -R 1234:1234 {place}`".encode(), ran.stderr)
 
     def test_a_users_own_directory_is_written_as_that_user_and_group(self):
         place = self.directory()

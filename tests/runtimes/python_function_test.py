@@ -1,6 +1,9 @@
 """The guest half of function calls (function_call.py), and `import glovebox` inside."""
 import json
+import os
+import tempfile
 import unittest
+import zipfile
 import zlib
 
 from harness import ROOT, python
@@ -11,8 +14,9 @@ MIME = "application/vnd.glovebox.value"
 
 
 def payload(source, function, *arguments, **more):
-    fields = {"v": 1, "module": "pkg.mod", "package": False, "function": function, "file": "pkg/mod.py",
-              "source": source, "code": None, "large": None, "call": [list(arguments), {}], **more}
+    fields = {"v": 2, "module": "pkg.mod", "package": False, "function": function, "file": "pkg/mod.py",
+              "source": source, "before": [], "code": None, "bundle": None, "mark": "@", "large": None,
+              "values": [[], [], []], "call": [list(arguments), {}], **more}
     return json.dumps(fields).encode()
 
 
@@ -76,6 +80,47 @@ class Calls(unittest.TestCase):
             self.assertEqual(list(answer.result), [MIME + "-z"])
             self.assertLess(len(answer.raw_lines[0]), 8 << 20)
 
+    def test_values_are_there_before_the_definitions_and_references_after_them(self):
+        source = "def g(x): return x + N\nclass C:\n    a = 1\nM = list(TABLE)\ndef f(): return [TABLE['g'](1), C.a, P.pattern, M]"
+        early = [["N", 2], ["TABLE", [5]], ["P", "@1", [["import", "re", "compile"], ["call", ["@0", ["x+"], {}, None]]]]]
+        late = [["TABLE", {"g": "@0"}, [["name", "g"]]]]
+        self.assertEqual(self.value(source, values=[early, late, [["C", "a", 7], ["C", "g", "@0", [["name", "g"]]]]]), [3, 7, "x+", [5]])
+
+    def test_other_texts_run_first_and_show_in_tracebacks(self):
+        before = [["cell-1.py", "import json\ndef g(x):\n    return json.dumps(x)"]]
+        self.assertEqual(self.value("def f(): return g([1])", before=before), "[1]")
+        raised, _ = self.raised("def f(): return g({1})", before=before)
+        self.assertIn('File "cell-1.py", line 3, in g\n    return json.dumps(x)', raised["traceback"])
+
+    def bundle(self, folder, files, **more):
+        path = os.path.join(folder, ".glovebox-bundle")
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        return {"path": path, "has_package": True, "left_out": ["App"], **more}
+
+    def test_modules_of_a_bundle_are_imported_as_a_package(self):
+        files = {"pkg/__init__.py": "from .mod import f, App\nfrom .util import helper", "pkg/data/x.txt": "seen",
+                 "pkg/util.py": "from . import mod\ndef helper(): return [mod.__name__, mod.f is not None]"}
+        source = ("from pathlib import Path\nfrom .util import helper\n"
+                  "def f(): return [helper(), (Path(__file__).parent / 'data/x.txt').read_text(), __file__]")
+        with tempfile.TemporaryDirectory() as folder:
+            found = self.value(source, bundle=self.bundle(folder, files))
+            self.assertEqual(found, [["pkg.mod", True], "seen", folder + "/pkg/mod.py"])
+            self.assertEqual(sorted(os.listdir(folder)), ["pkg"])
+
+    def test_what_was_not_sent_of_the_module_says_so_when_it_is_used(self):
+        files = {"pkg/__init__.py": "", "pkg/util.py": "def go():\n    from .mod import App\n    return App()"}
+        with tempfile.TemporaryDirectory() as folder:
+            raised, _ = self.raised("from .util import go\ndef f(): return go()", bundle=self.bundle(folder, files))
+        self.assertIn("pkg.mod.App was not sent to the sandbox: f does not use it", raised["message"])
+
+    def test_modules_beside_a_script(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bundle = self.bundle(folder, {"helpers.py": "def go(): return 3"}, has_package=False)
+            source = "import helpers\ndef f(): return helpers.go()"
+            self.assertEqual(self.value(source, module="__sandboxed__", file="job.py", bundle=bundle), 3)
+
     def test_too_much_is_refused_with_what_to_do(self):
         raised, _ = self.raised("import os\ndef f(): return os.urandom(9 << 20)")
         self.assertTrue(raised["refused"])
@@ -103,7 +148,7 @@ class Calls(unittest.TestCase):
                        "from pkg.other import x\ndef f(): pass", "def f(): import nowhere"):
             raised, _ = self.raised(source)
             self.assertEqual(raised["type"], "ModuleNotFoundError")
-            self.assertIn("ships the module of its function and nothing else", raised["message"])
+            self.assertIn("name the package of ", raised["message"])
 
     def test_a_value_that_cannot_be_sent(self):
         raised, _ = self.raised("def f(): return (x for x in [])")

@@ -1,4 +1,4 @@
-"""Functions for the live tests; shipped whole with each call, so it imports nothing but the standard library."""
+"""Functions for the live tests."""
 
 from __future__ import annotations
 
@@ -93,6 +93,12 @@ def write(path: str, text: str) -> None:
 @sandboxed
 def sleep(seconds: float) -> None:
     time.sleep(seconds)
+
+
+@sandboxed
+def spin() -> None:
+    while True:
+        pass
 
 
 @sandboxed

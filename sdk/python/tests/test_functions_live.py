@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ import glovebox
 from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused
 from glovebox.functions import decorator as functions
 from glovebox.functions.call_protocol import decode_result
+from glovebox.profile import build_progress
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +156,9 @@ def test_limits(on: Any) -> None:
         on("sleep", timeout=0.3)(60)
     with pytest.raises(RemoteOutOfMemory):
         on("eat", mem_mb=64)(500)
+    with pytest.raises(RemoteKilled, match=r"spin exceeded its limit of CPU time \(cpu_ms\)") as killed:
+        on("spin", cpu_ms=200)()
+    assert not isinstance(killed.value, TimeoutError)
     with pytest.raises(RemoteKilled, match="exit code 3"):
         on("leave")(3)
 
@@ -195,7 +200,7 @@ def test_the_module_runs_under_its_name_and_main_does_not(on: Any) -> None:
 
 
 def test_missing_modules_explain_what_is_shipped(on: Any) -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"No module named 'live'.*ships the module of its function"):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'live'.*name the package of live in dep"):
         on("bring")("live")
 
 
@@ -260,6 +265,18 @@ def test_a_mount_that_can_be_written(on: Any, tmp_path: Path) -> None:
         os.chown(tmp_path, 65534, 65534)  # a directory of root's is never mounted so
     os.chmod(tmp_path, 0o777)
     on("write", fs=[f"rw:{tmp_path}:/out"])("/out/made.txt", "by the guest")
+    assert (tmp_path / "made.txt").read_text() == "by the guest"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's directories are refused")
+def test_a_directory_of_roots_says_which_chown_makes_it_writable(on: Any, tmp_path: Path) -> None:
+    write = on("write", fs=f"rw:{tmp_path}:/out")
+    with pytest.raises(glovebox.ForbiddenError, match=rf"run `chown -R \d+:\d+ {tmp_path}`") as caught:
+        write("/out/made.txt", "x")
+    found = re.search(r"`(chown [^`]*)`", str(caught.value))
+    assert found is not None
+    subprocess.run(found.group(1).split(), check=True)
+    write("/out/made.txt", "by the guest")
     assert (tmp_path / "made.txt").read_text() == "by the guest"
 
 
@@ -444,6 +461,96 @@ def test_a_script_without_a_main_guard_runs_once(server: Live, tmp_path: Path) -
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "squaring 7\n49\nsquaring 1\nsquaring 2\n[1, 4]\n"
+
+
+def run_program(server: Live, folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-B", *words],
+        env={**server.environment(), "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+STATE = """
+import enum, re, sys
+from glovebox import sandboxed
+CONFIG = {"a": 1}
+CONFIG["a"] = 2; CONFIG.update(b=3)
+n = int(sys.argv[1])
+PATTERN = re.compile(sys.argv[1])
+class Color(enum.Enum):
+    RED = 1
+def add(x): return x + n
+TABLE = {"add": add, "color": Color}
+if n:
+    print("block")
+    @sandboxed(timeout=60)
+    def f(x, m=n * 2):
+        return CONFIG, n, m, PATTERN.pattern, TABLE["add"](x), TABLE["color"].RED.name
+    print(f(1))
+n += 1
+print(f(1) == f.local(1), f(1))
+"""
+
+
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_the_state_of_the_module_is_that_of_the_call(server: Live, tmp_path: Path, way: str) -> None:
+    (tmp_path / "state.py").write_text(STATE)
+    (tmp_path / "main.py").write_text("import state\n")
+    out = run_program(server, tmp_path, "state.py" if way == "script" else "main.py", "7").split("\n")
+    assert out[:2] == ["block", "({'a': 2, 'b': 3}, 7, 14, '7', 8, 'RED')"]
+    assert out[2] == "True ({'a': 2, 'b': 3}, 8, 14, '7', 9, 'RED')"
+
+
+def test_a_package_brings_its_modules_and_files_once(server: Live, tmp_path: Path) -> None:
+    (tmp_path / "app/data").mkdir(parents=True)
+    (tmp_path / "app/data/greeting.txt").write_text("hello")
+    (tmp_path / "app/__init__.py").write_text("from .tasks import App, score\n")
+    (tmp_path / "app/util.py").write_text("import json\ndef helper(x): return json.dumps([x])\n")
+    (tmp_path / "app/tasks.py").write_text(
+        "from pathlib import Path\nfrom glovebox import sandboxed\nfrom .util import helper\n"
+        "class App: pass\n"
+        "@sandboxed(include=['data/*.txt'], timeout=60)\ndef score(x):\n"
+        "    beside = Path(__file__).parent / 'data/greeting.txt'\n"
+        "    return helper(x), beside.read_text(), open('app/data/greeting.txt').read()\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import glovebox\nfrom app import score\nclient = glovebox.Client()\nsent = []\n"
+        "do = client._do\ndef spy(request):\n    sent.append(request.method)\n    return do(request)\n"
+        "client._do = spy\nscore = score.with_options(client=client)\n"
+        "print(score(1), [score(2)[0], score(3)[0]], sent)\n"
+        "print(score.shipment().bundle.files['app/util.py'])\n"
+    )
+    out = run_program(server, tmp_path, "main.py").split("\n")
+    # The second call finds the bundle on the server.
+    assert out[0] == "('[1]', 'hello', 'hello') ['[2]', '[3]'] ['POST', 'PUT', 'POST', 'POST', 'POST']"
+    assert out[1] == "50"
+
+
+def test_modules_beside_a_script_go_along(server: Live, tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text("import deeper\ndef go(x): return deeper.twice(x)\n")
+    (tmp_path / "deeper.py").write_text("def twice(x): return 2 * x\n")
+    (tmp_path / "job.py").write_text(
+        "import helpers\nfrom glovebox import sandboxed\n"
+        "@sandboxed(timeout=60)\ndef f(x): return helpers.go(x)\nprint(f(4))\n"
+    )
+    assert run_program(server, tmp_path, "job.py") == "8\n"
+
+
+def test_builds_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert build_progress.build_callback(print, ["six"]) is print
+    assert build_progress.build_callback(None, ["six"]) is None  # no terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert build_progress.build_callback(None, None) is None
+    show = build_progress.build_callback(None, ["six"])
+    for phase, text in (("queued", ""), ("installing", "six\x1b[2J"), ("ready", "")):
+        show(glovebox.BuildWord(phase, text))
+    assert capsys.readouterr().err == "glovebox: installing: six\\x1b[2J\n"
 
 
 def test_the_decorated_function_keeps_its_metadata() -> None:

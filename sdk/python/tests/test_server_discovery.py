@@ -158,6 +158,12 @@ def test_programs_are_found_in_their_order(tmp_path: Path) -> None:
     assert find_glovebox({**path, "GLOVEBOX_BIN": str(tmp_path / "told")}) == str(tmp_path / "told/glovebox")
     assert find_glovebox({**path, "GLOVEBOX_BIN": str(tmp_path / "told/glovebox")}) == str(tmp_path / "told/glovebox")
     assert find_glovebox(path) == str(tmp_path / "path/glovebox")
+    # The command of the package would start itself for ever.
+    own = "#!/usr/bin/python3\nfrom glovebox.server.commands import glovebox\nglovebox()\n"
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/glovebox").write_text(own)
+    (tmp_path / "own/glovebox").chmod(0o755)
+    assert find_glovebox({"PATH": f"{tmp_path}/own:{tmp_path}/path"}) == str(tmp_path / "path/glovebox")
     with pytest.raises(glovebox.ServerStartError, match="GLOVEBOX_BIN"):
         find_glovebox({**path, "GLOVEBOX_BIN": str(tmp_path / "nothing")})
     with pytest.raises(glovebox.ServerStartError, match="GLOVEBOX_URL"):

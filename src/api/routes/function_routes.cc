@@ -32,7 +32,6 @@ Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::Funct
   request.call.language =
       run.language == "python" ? wire::FunctionLanguage::kPython : wire::FunctionLanguage::kNode;
   wire::EncodedCall encoded = wire::encode_call(request.call, run.job.limits.memory_bytes >> 20);
-  encoded.about.has_cpu_limit = run.job.limits.cpu_time.count() > 0;
   run.job.job->name = wire::kFunctionJob;
   run.job.job->code = std::move(encoded.code);
   return CallPlan{std::move(run), std::move(encoded.about)};

@@ -27,9 +27,23 @@ Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   auto parsed = wire::parse_run_request(request.body);
   if (!parsed) co_return routing::refuse_run(parsed.error());
+  std::shared_ptr<const std::string> bundle;
+  if (!parsed->bundle.empty()) {
+    bundle = deps_.bundles.find(who->project, parsed->bundle);
+    if (bundle == nullptr) {
+      co_return Response::refuse(404, "bundle_not_found",
+                                 "bundle: send it with PUT /v1/bundles/DIGEST, and then the run "
+                                 "again");
+    }
+  }
   co_await deps_.watcher.wait_until_known();
   auto plan = deps_.planner.plan(std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
+  if (bundle != nullptr) {
+    CO_TRY(GuestPath path, GuestPath::parse(runs::kBundlePath));
+    plan->job.files.push_back(
+        {.path = std::move(path), .content = {}, .mode = 0600, .shared = std::move(bundle)});
+  }
   ExitJson exit_json = wire::run_exit_json;
   co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(*plan),
                                             std::move(exit_json));

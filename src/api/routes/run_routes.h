@@ -8,6 +8,7 @@
 #include "http/message.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
+#include "runs/bundle_store.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
 
@@ -21,6 +22,7 @@ class RunRoutes {
     templates::TemplateWatcher& watcher;
     const runs::RunPlanner& planner;
     RunFlow& flow;
+    runs::BundleStore& bundles;
   };
   explicit RunRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -72,6 +72,44 @@ TEST(RunRoute, StreamsJsonLines) {
   EXPECT_THAT(events, ::testing::ElementsAre("stdout", "result", "exit"));
 }
 
+// SHA-256 of "bytes of a bundle".
+constexpr const char* kBundle = "9492e16b1f153806c2d701b494232b0d6372eaa82ef5c6f4b693348874c72394";
+
+std::string run_with_bundle() {
+  return std::string(R"({"language":"python","code":"1","bundle":")") + kBundle + "\"}";
+}
+
+TEST(RunRoute, ABundleIsSentOnceAndNamedByRuns) {
+  TestServer test;
+  const Answer missing = test.send(Method::kPost, "/v1/run", test.admin_key, run_with_bundle());
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(code_of(missing), "bundle_not_found");
+  EXPECT_TRUE(test.node.jobs.empty());
+
+  const std::string target = std::string("/v1/bundles/") + kBundle;
+  EXPECT_EQ(test.send(Method::kPut, target, test.admin_key, "bytes of a bundle").status, 204);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, run_with_bundle()).status, 200);
+  }
+  ASSERT_EQ(test.node.jobs.size(), 2u);
+  ASSERT_EQ(test.node.jobs[1].files.size(), 1u);
+  EXPECT_EQ(test.node.jobs[1].files[0].path.str(), "/home/user/.glovebox-bundle");
+  EXPECT_EQ(test.node.jobs[1].files[0].bytes(), "bytes of a bundle");
+  EXPECT_EQ(test.node.jobs[0].files[0].shared, test.node.jobs[1].files[0].shared)
+      << "many runs must not hold many copies";
+}
+
+TEST(RunRoute, ABundleBelongsToItsProjectAndItsDigest) {
+  TestServer test;
+  const std::string other = test.make_key("other", store::KeyRole::kUser);
+  const std::string target = std::string("/v1/bundles/") + kBundle;
+  EXPECT_EQ(test.send(Method::kPut, target, {}, "bytes of a bundle").status, 401);
+  EXPECT_EQ(test.send(Method::kPut, target, test.admin_key, "other bytes").status, 400);
+  EXPECT_EQ(test.send(Method::kPut, "/v1/bundles/x", test.admin_key, "x").status, 400);
+  EXPECT_EQ(test.send(Method::kPut, target, test.admin_key, "bytes of a bundle").status, 204);
+  EXPECT_EQ(test.send(Method::kPost, "/v1/run", other, run_with_bundle()).status, 404);
+}
+
 TEST(RunRoute, BadRequestsNameTheField) {
   TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key,

@@ -53,7 +53,8 @@ int report_run(const RunOptions& options, const engine::RunResult& result,
   if (options.json) {
     if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome, network))) return kExitGloveboxFailed;
   } else if (outcome.timed_out) {
-    std::fprintf(stderr, "glovebox: the time limit was reached\n");
+    std::fprintf(stderr, "glovebox: the %s limit was reached\n",
+                 outcome.cpu_exceeded ? "CPU time" : "time");
   } else if (outcome.oom_killed) {
     std::fprintf(stderr, "glovebox: the memory limit was reached\n");
   }

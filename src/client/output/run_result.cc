@@ -17,6 +17,13 @@ bool is_true(const json::object& result, std::string_view name) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
+bool has_error_code(const json::object& result, std::string_view code) {
+  const json::value* error = result.if_contains("error");
+  const json::object* fields = error != nullptr ? error->if_object() : nullptr;
+  const json::value* found = fields != nullptr ? fields->if_contains("code") : nullptr;
+  return found != nullptr && found->is_string() && found->get_string() == code;
+}
+
 // Boost.JSON writes every double in scientific notation; this writes three decimals.
 std::string metrics_text(const json::object& metrics) {
   std::string text = "{";
@@ -45,7 +52,8 @@ int exit_status_of(const json::object& result) {
 std::string limit_notes(const json::object& result) {
   std::string text;
   if (is_true(result, "timed_out")) {
-    text += "glovebox: the time limit was reached\n";
+    text += has_error_code(result, "cpu_exceeded") ? "glovebox: the CPU time limit was reached\n"
+                                                   : "glovebox: the time limit was reached\n";
   } else if (is_true(result, "oom_killed")) {
     text += "glovebox: the memory limit was reached\n";
   }

@@ -1,6 +1,7 @@
-"""The guest half of a function call: one function of a shipped module, on arguments that are data.
+"""The guest half of a function call: one function with what it uses of its module, on arguments that are data.
 
-    {"v": 1, "module", "package", "function", "file", "source", "code", "large", "call": [arguments, keywords]}
+    {"v": 2, "module", "package", "function", "file", "source", "before", "code", "bundle", "mark", "large",
+     "values": [early, late, attributes], "call": [arguments, keywords]}
 
 comes on stdin (or that compressed with zlib), as glovebox.functions of the Python SDK writes it; the
 value, or what was raised, goes back as one result. Both are encoded by values.py, which is the SDK's
@@ -22,15 +23,16 @@ ROOM = 1 << 12
 MOST_MARKS = 30_000  # node/runs/result_lines.h has the bound
 MOST_MESSAGE = 1 << 16
 WHAT_SHIPS = (
-    " (a call ships the module of its function and nothing else: move what it needs into that module,"
-    " or use a template that has %s)"
+    " (a call sends what its function uses, without installed packages: name the package of %s in dependencies=[...],"
+    " or use a template that has it)"
 )
 
 
 class Call:
     """What arrived."""
 
-    __slots__ = ("module", "is_package", "function", "file", "source", "code", "large", "tree")
+    __slots__ = ("module", "is_package", "function", "file", "source", "before", "code", "bundle", "mark", "large",
+                 "values", "tree")
 
 
 def main():
@@ -49,9 +51,9 @@ def main():
     raise SystemExit(1)
 
 
-SAMPLE = b'''{"v": 1, "module": "rehearsal", "package": false, "function": "f", "file": "rehearsal.py", "source":
+SAMPLE = b'''{"v": 2, "module": "rehearsal", "package": false, "function": "f", "file": "rehearsal.py", "source":
 "from __future__ import annotations\\nfrom glovebox import sandboxed\\n@sandboxed(mem_mb=64)\\ndef f(a: int, b=2):\\n    return [a, {'b': b}]\\n",
-"code": null, "large": null, "call": [[1, "a", 1.5, [1, {"a": {"$": "tuple", "v": [1]}}]], {"b": 2}]}'''
+"before": [], "code": null, "bundle": null, "mark": "-", "large": null, "values": [[["N", {"a": [1]}]], [], []], "call": [[1, "a", 1.5, [1, {"a": {"$": "tuple", "v": [1]}}]], {"b": 2}]}'''
 
 
 def rehearse():
@@ -61,7 +63,8 @@ def rehearse():
     sys.modules["glovebox"] = load("inside").module()
     try:
         module = make_module(call, source)
-        exec(code_of(call), module.__dict__)
+        sys.modules[call.module] = module
+        fill_module(module, call)
         arguments, keywords = values.from_tree(call.tree, None)
         quoted('{"value":%s}' % values.encode(module.f(1, **keywords))).encode("ascii")
         runner._forget_globals(module.__dict__)
@@ -76,12 +79,13 @@ def read_call(data):
     if data[:1] != b"{":
         data = zlib.decompress(data)
     fields = json.loads(data)
-    if fields.get("v") != 1:
+    if fields.get("v") != 2:
         raise ValueError("this call is of another version of the SDK than the server's: bring them together")
     call = Call()
     call.module, call.is_package, call.function = fields["module"], fields["package"], fields["function"]
     call.file, call.source, call.code = fields["file"], fields["source"], fields.get("code")
-    call.large, call.tree = fields.get("large"), fields["call"]
+    call.before, call.bundle, call.mark = fields["before"], fields["bundle"], fields["mark"]
+    call.large, call.values, call.tree = fields.get("large"), fields["values"], fields["call"]
     return call
 
 
@@ -100,9 +104,8 @@ class Source:
 
 def run(call, source):
     sys.modules["glovebox"] = load("inside").module()
-    module = make_module(call, source)
     try:
-        exec(code_of(call), module.__dict__)
+        module = load_module(call, source)
         function = load("inside_names").decorated.get((call.module, call.function))
         if function is None:
             function = getattr(module, call.function)
@@ -128,6 +131,17 @@ def finish(awaitable):
     return asyncio.run(wait())
 
 
+def load_module(call, source):
+    module = make_module(call, source)
+    if call.bundle is not None:
+        load("function_bundle").unpack(module, call)
+        if call.bundle["has_package"]:
+            return load("function_bundle").imported(module, call, fill_module)
+    sys.modules[call.module] = module
+    fill_module(module, call)
+    return module
+
+
 def make_module(call, source):
     module = type(sys)(call.module)
     module.__file__ = call.file
@@ -137,9 +151,74 @@ def make_module(call, source):
         module.__package__ = call.module
     else:
         module.__package__ = call.module.rpartition(".")[0]
-    sys.modules[call.module] = module
     linecache.cache[call.file] = (source.get_source,)  # split into lines only when needed
     return module
+
+
+def fill_module(module, call):
+    """Runs the definitions, between the values that they may need and those that need them."""
+    names = module.__dict__
+    early, late, attributes = call.values
+    for entry in early:
+        names[entry[0]] = value_of(entry, names, call.mark)
+    for file, text in call.before:
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        exec(compile(text, file, "exec", 0, True), names)
+    exec(code_of(call), names)
+    for entry in late:
+        names[entry[0]] = value_of(entry, names, call.mark)
+    for owner, *entry in attributes:
+        try:
+            setattr(names[owner], entry[0], value_of(entry, names, call.mark))
+        except (AttributeError, KeyError, TypeError):
+            pass  # a decorator made something else of the class
+    call.values = None
+
+
+def value_of(entry, names, mark):
+    value = values.from_tree(entry[1], None)
+    return value if len(entry) == 2 else Maker(entry[2], names, mark).fill(value)
+
+
+class Maker:
+    """Makes what is not data from its parts; glovebox.functions.module_values of the SDK has the format."""
+
+    def __init__(self, makes, names, mark):
+        self._makes, self._names, self._mark, self._made = makes, names, mark, {}
+
+    def fill(self, value):
+        kind = type(value)
+        if kind is str:
+            return self._make(int(value[len(self._mark) :])) if value.startswith(self._mark) else value
+        if kind in (list, tuple, set, frozenset):
+            return kind([self.fill(one) for one in value])
+        if kind is dict:
+            return {self.fill(key): self.fill(one) for key, one in value.items()}
+        return value
+
+    def _make(self, place):
+        if place not in self._made:
+            self._made[place] = self._new(*self._makes[place])
+        return self._made[place]
+
+    def _new(self, kind, *parts):
+        if kind == "name":
+            first, _, rest = parts[0].partition(".")
+            return attribute_of(self._names[first], rest)
+        if kind == "import":
+            __import__(parts[0])
+            return attribute_of(sys.modules[parts[0]], parts[1])
+        function, arguments, keywords, state = self.fill(values.from_tree(parts[0], None))
+        made = function(*arguments, **keywords)
+        if state is not None:
+            made.__dict__.update(state)
+        return made
+
+
+def attribute_of(value, qualname):
+    for part in qualname.split(".") if qualname else ():
+        value = getattr(value, part)
+    return value
 
 
 def code_of(call):

@@ -79,9 +79,13 @@ class _NotHere(type):
     """A class of which nothing can be made."""
 
     def __call__(cls, *args, **kwargs):
-        raise RuntimeError("glovebox.%s cannot be used inside of a sandbox: there is no server here" % cls.__name__)
+        raise RuntimeError(cls._reason(cls.__name__))
 
     def __getattr__(cls, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        raise RuntimeError("glovebox.%s.%s cannot be used inside of a sandbox: there is no server here" % (cls.__name__, name))
+        raise RuntimeError(cls._reason("%s.%s" % (cls.__name__, name)))
+
+    def _reason(cls, name):
+        own = cls.__dict__.get("_why")
+        return own or "glovebox.%s cannot be used inside of a sandbox: there is no server here" % name

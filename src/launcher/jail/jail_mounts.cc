@@ -16,6 +16,14 @@ namespace {
 
 // Only ordinary groups are mapped: a user's directory may belong to root's group.
 constexpr std::uint32_t kFirstOrdinaryGroup = 1000;
+constexpr std::uint32_t kNobody = 65534;
+
+std::string path_of(int fd) {
+  char name[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
+  return std::string(name, size > 0 ? static_cast<std::size_t>(size) : 0);
+}
 
 HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
   return {uid, gid >= kFirstOrdinaryGroup ? gid : uid};
@@ -29,17 +37,21 @@ Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode
     return HostUser{context.policy.mount_uid, context.policy.mount_uid};
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail(Error::from_errno("stat a mount's source"));
-  if (info.st_uid == 0 && mode == MountMode::kReadWrite) {
+  // A guest is never host root. A system group is not mapped, and the kernel denies writing to
+  // files with an unmapped owner.
+  const bool is_roots = info.st_uid == 0 || info.st_gid < kFirstOrdinaryGroup;
+  if (is_roots && mode == MountMode::kReadWrite) {
+    const std::uint32_t user = info.st_uid >= kFirstOrdinaryGroup ? info.st_uid : kNobody;
+    const std::string owner = std::to_string(user) + ":" + std::to_string(user);
+    const std::string path = path_of(fd);
     return fail(Errc::kPolicy,
-                "a directory that is owned by root cannot be mounted writable, because a guest is "
-                "never host root: change its owner to an ordinary user (chown), or set mounts.uid "
-                "in /etc/glovebox/policy.toml");
-  }
-  if (info.st_gid < kFirstOrdinaryGroup && mode == MountMode::kReadWrite) {
-    // The group is not mapped, and the kernel denies writing to files with an unmapped owner.
-    return fail(Errc::kPolicy,
-                "a directory of a system group cannot be mounted writable: change its owner and "
-                "group to an ordinary user's (chown USER: DIR)");
+                path + " is owned by uid " + std::to_string(info.st_uid) + " and gid " +
+                    std::to_string(info.st_gid) +
+                    ", and a guest is never host root or in a system group, so it cannot be "
+                    "mounted writable: run `chown -R " +
+                    owner + " " + path +
+                    "` (or another ordinary user and group), or set mounts.uid in "
+                    "/etc/glovebox/policy.toml");
   }
   return without_system_groups(info.st_uid, info.st_gid);
 }
@@ -67,10 +79,7 @@ Result<UniqueFd> open_listed(const std::string& path, const std::string& name) {
 Result<> check_listed_source(const Policy& policy, int source) {
   const std::vector<std::string>& sources = policy.mount_sources;
   if (sources.empty()) return {};
-  char name[4096];
-  const std::string link = "/proc/self/fd/" + std::to_string(source);
-  const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
-  const std::string path(name, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string path = path_of(source);
   const auto covers = [&path](const std::string& one) {
     return path == one || path.rfind(one + "/", 0) == 0;
   };

@@ -27,6 +27,7 @@ GBX_EMBED(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
 GBX_EMBED(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
 GBX_EMBED(gbx_run_py, GBX_PYTHON_DIR "/run.py");
 GBX_EMBED(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
+GBX_EMBED(gbx_function_bundle_py, GBX_PYTHON_DIR "/function_bundle.py");
 GBX_EMBED(gbx_function_call_py, GBX_PYTHON_DIR "/function_call.py");
 GBX_EMBED(gbx_inside_py, GBX_PYTHON_DIR "/inside.py");
 GBX_EMBED(gbx_inside_names_py, GBX_PYTHON_DIR "/inside_names.py");
@@ -72,6 +73,8 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/python/notebook.py", between(gbx_notebook_py_begin, gbx_notebook_py_end)},
       {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},
       {"opt/glovebox/python/runner.py", between(gbx_runner_py_begin, gbx_runner_py_end)},
+      {"opt/glovebox/python/function_bundle.py",
+       between(gbx_function_bundle_py_begin, gbx_function_bundle_py_end)},
       {"opt/glovebox/python/function_call.py",
        between(gbx_function_call_py_begin, gbx_function_call_py_end)},
       {"opt/glovebox/python/inside.py", between(gbx_inside_py_begin, gbx_inside_py_end)},

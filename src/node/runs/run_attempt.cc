@@ -413,10 +413,11 @@ void RunAttempt::fill_outcome() {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Without a cgroup that counts CPU time, RLIMIT_CPU of the process did.
-    outcome.timed_out = job_.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.cpu_exceeded = job_.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.timed_out = outcome.cpu_exceeded;
   } else {
-    outcome.timed_out = overdue_ || ended.reason == EndReason::kWallTimeout ||
-                        ended.reason == EndReason::kCpuTimeout;
+    outcome.cpu_exceeded = ended.reason == EndReason::kCpuTimeout;
+    outcome.timed_out = overdue_ || ended.reason == EndReason::kWallTimeout || outcome.cpu_exceeded;
     outcome.signal = SIGKILL;
     outcome.exit_code = kExitKilled;
   }

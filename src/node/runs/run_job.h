@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ struct InputFile {
   GuestPath path;
   std::string content;
   std::uint32_t mode = 0644;
+  // Instead of the content, if it is the same for many runs.
+  std::shared_ptr<const std::string> shared{};
+
+  const std::string& bytes() const { return shared ? *shared : content; }
 };
 
 struct RunJob {

@@ -58,7 +58,7 @@ std::optional<std::vector<std::byte>> StartFrames::next() {
     at_ = 0;
   }
   if (step_ == Step::kChunks) {
-    const std::string& content = job_->files[file_].content;
+    const std::string& content = job_->files[file_].bytes();
     if (at_ < content.size()) {
       wire::FileChunk chunk{content.substr(at_, wire::kMaxChunk)};
       at_ += chunk.bytes.size();

@@ -152,11 +152,10 @@ std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallIn
   };
   if (answer.cancelled) return error("Sandbox.Cancelled", "Task was cancelled");
   if (outcome.timed_out) {
-    // Which of the two limits it was is unknown.
-    const bool of_cpu = about.has_cpu_limit && outcome.wall < about.timeout * 3 / 4;
     return error("Sandbox.Timedout",
-                 of_cpu ? "Task used up its CPU time"
-                        : "Task timed out after " + seconds(about.timeout) + " seconds");
+                 outcome.cpu_exceeded
+                     ? "Task used up its CPU time"
+                     : "Task timed out after " + seconds(about.timeout) + " seconds");
   }
   if (report.value && outcome.exit_code == 0) return std::nullopt;
   if (outcome.oom_killed) {

@@ -57,7 +57,6 @@ Result<> take_file(FunctionCall& call, std::string_view file, const std::string&
 struct FunctionCallInfo {
   std::string request_id;
   std::chrono::milliseconds timeout{0};
-  bool has_cpu_limit = false;  // there is a second clock
 };
 
 struct EncodedCall {

@@ -27,6 +27,7 @@ json::value outcome_error(const Outcome& outcome) {
   const auto failure = [](std::string_view code, const std::string& message) {
     return json::value{{"code", code}, {"message", message}};
   };
+  if (outcome.cpu_exceeded) return failure("cpu_exceeded", "the CPU time limit was reached");
   if (outcome.timed_out) return failure("timed_out", "the time limit was reached");
   if (outcome.oom_killed) return failure("oom_killed", "the memory limit was reached");
   if (outcome.signal != 0) {

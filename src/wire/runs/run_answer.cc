@@ -42,6 +42,7 @@ json::object failure(std::string_view code, std::string_view message) {
 json::value answer_error(const RunAnswer& answer, json::object exception) {
   const Outcome& outcome = answer.outcome;
   if (answer.cancelled) return failure("cancelled", "the run was cancelled");
+  if (outcome.cpu_exceeded) return failure("cpu_exceeded", "the CPU time limit was reached");
   if (outcome.timed_out) return failure("timed_out", "the time limit was reached");
   if (outcome.oom_killed) return failure("oom_killed", "the memory limit was reached");
   if (!exception.empty()) return exception;

@@ -97,7 +97,9 @@ TEST(RunAnswer, WhatTheWallsDidComesBeforeWhatTheCodeSays) {
   answer.results = {R"({"type":"error","name":"Fake","message":"all is well"})"};
   answer.outcome.timed_out = true;
   EXPECT_EQ(answer_of(answer).at("error").at("code").as_string(), "timed_out");
-  answer.outcome.timed_out = false;
+  answer.outcome.cpu_exceeded = true;
+  EXPECT_EQ(answer_of(answer).at("error").at("code").as_string(), "cpu_exceeded");
+  answer.outcome.timed_out = answer.outcome.cpu_exceeded = false;
   EXPECT_EQ(answer_of(answer).at("error").at("name").as_string(), "Fake");
 }
 

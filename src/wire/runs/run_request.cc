@@ -247,6 +247,8 @@ Result<RunRequest> parse_run_request(std::string_view body) {
   TRY_OK(read_run_code(fields, request));
   TRY_OK(read_command(fields, request));
   TRY_OK(read_stdin(fields, request));
+  TRY(const auto bundle, fields.text("bundle", 64));
+  if (bundle) request.bundle = *bundle;
   TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));
   TRY_OK(read_surroundings(fields, request));
   TRY_OK(fields.finish());

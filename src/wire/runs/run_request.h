@@ -30,6 +30,7 @@ struct RunRequest {
   std::vector<std::string> command;
   std::vector<std::string> args;  // with `code`
   std::string stdin_bytes;
+  std::string bundle;  // the SHA-256 of one that was sent before, or empty
   std::vector<RequestFile> files;
   std::vector<std::string> return_files;  // absolute patterns
   std::vector<std::string> env;           // "NAME=value", no name twice

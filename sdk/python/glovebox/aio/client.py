@@ -11,6 +11,7 @@ from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, Unavailabl
 from ..models.from_json import require_object
 from ..models.records import ProjectEvent
 from ..models.results import RunResult
+from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
 from ..requests.arguments import Seconds, to_seconds
@@ -197,6 +198,8 @@ class Client:
         request_timeout: Optional[Seconds] = None,
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
+        if idempotency_key is None:  # its response is not a stream
+            on_build = build_callback(on_build, dependencies)
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
         request = run_request(
             code,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Optional, Sequence, Union
 
 from ..models.records import Key, RunRecord, Snapshot, Template
+from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..requests import project as requests
 from ..requests.arguments import Seconds
@@ -75,6 +76,7 @@ class Templates:
             cpus=cpus,
             request_timeout=request_timeout,
         )
+        on_build = build_callback(on_build, dependencies)
         if on_build is not None and dependencies:
             await self._client.layers.build(
                 dependencies, template=base, on_build=on_build, request_timeout=request_timeout

@@ -18,14 +18,18 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from .._printable import printable
+from ..models import notebook_display
 from ..remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception
 from ..values import codec as values
+from .module_values import CannotSend
 from .source import ShippedSource
 
-__all__ = ["CallEncoder", "is_large", "show_output", "decode_result"]
+__all__ = ["CallEncoder", "StalePlan", "is_large", "show_output", "decode_result"]
 
 LINE = '__import__("sys").modules["_glovebox_runner"].load("function_call").main()'
 MIME = "application/vnd.glovebox.value"
+#: Where the server puts the bundle of a run: api/openapi.yaml says so, too.
+BUNDLE_FILE = "/home/user/.glovebox-bundle"
 RESULT_FILE = ".glovebox-value"
 MAX_RESULT_FILE = 15 << 20
 MAX_BODY = 31 << 20
@@ -37,27 +41,37 @@ MIN_COMPILED = 300
 MAX_QUICK = 16_384
 
 
+class StalePlan(Exception):
+    """A value of the function's module is of another kind than when the call was planned: plan it anew."""
+
+
 class CallEncoder:
-    """Encodes the calls of one function: everything but the arguments is encoded once."""
+    """Encodes the calls of one function: everything but the values of its module and the arguments is encoded once."""
 
     def __init__(self, shipped: ShippedSource, request: Mapping[str, Any], large_result: bool) -> None:
         self.name = shipped.function
+        self.shipped = shipped
         payload = {
-            "v": 1,
+            "v": 2,
             "module": shipped.module,
             "package": shipped.is_package,
             "function": shipped.function,
             "file": shipped.file,
             "source": shipped.text,
+            "before": shipped.before,
             "code": _compiled(shipped),
+            "bundle": _bundle(shipped),
+            "mark": shipped.plan.encoder.mark if shipped.plan is not None else "",
             "large": {"path": "/home/user/" + RESULT_FILE, "most": MAX_RESULT_FILE} if large_result else None,
         }
         fields = {**request, "code": LINE}
+        if shipped.bundle is not None:
+            fields["bundle"] = shipped.bundle.digest
         if large_result:
             fields["return_files"] = [RESULT_FILE]
         self._fields = json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
         # The text is ASCII, also for lone surrogates.
-        self._payload = json.dumps(payload, separators=(",", ":"))[:-1] + ',"call":'
+        self._payload = json.dumps(payload, separators=(",", ":"))[:-1] + ',"values":'
         self._head = (self._fields + ',"stdin":"' + _escaped(self._payload)).encode("ascii")
 
     def body(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> bytes:
@@ -66,16 +80,35 @@ class CallEncoder:
             text = values.encode([list(arguments), keywords])
         except values.ValueRefused as error:
             raise values.ValueRefused(f"an argument of {self.name}: {error}") from None
+        text = f'{self._module_values()},"call":{text}'
         if len(self._payload) + len(text) <= MAX_PLAIN:
             return self._head + _escaped(text).encode("ascii") + b'}"}'
         packed = zlib.compress((self._payload + text + "}").encode("ascii"), 1)
         body = f'{self._fields},"stdin_base64":"{base64.b64encode(packed).decode()}"}}'.encode("ascii")
         if len(body) > MAX_BODY:
             raise values.ValueRefused(
-                f"the arguments of {self.name} are too large: {len(body) / 1e6:.0f} MB compressed, and the limit is "
-                f"{MAX_BODY / 1e6:.0f} MB; put them into a directory and mount it with fs=[...]"
+                f"the arguments of {self.name} and the values that it uses are too large: {len(body) / 1e6:.0f} MB "
+                f"compressed, and the limit is {MAX_BODY / 1e6:.0f} MB; put them into a directory and mount it with "
+                "fs=[...]"
             )
         return body
+
+
+    def _module_values(self) -> str:
+        plan = self.shipped.plan
+        try:
+            return json.dumps(plan.values() if plan is not None else [[], [], []], separators=(",", ":"))
+        except (CannotSend, values.ValueRefused) as error:
+            raise StalePlan(str(error)) from None
+
+
+def _bundle(shipped: ShippedSource) -> Optional[Dict[str, Any]]:
+    """What the guest half needs to know of the bundle, which the server puts into a file."""
+    if shipped.bundle is None:
+        return None
+    package = shipped.module.rpartition(".")[0]
+    has_package = f"{package.replace('.', '/')}/__init__.py" in shipped.bundle.files
+    return {"path": BUNDLE_FILE, "has_package": has_package, "left_out": shipped.left_out}
 
 
 def _escaped(text: str) -> str:
@@ -94,7 +127,7 @@ def _compiled(shipped: ShippedSource) -> Optional[Tuple[str, str]]:
 
 
 def show_output(response: Mapping[str, Any]) -> None:
-    """Writes the output of the function to the output of this process."""
+    """Writes the output of the function to the output of this process, and shows its figures in a notebook."""
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         text = response.get(name)
         if isinstance(text, str) and text and stream is not None:
@@ -103,6 +136,9 @@ def show_output(response: Mapping[str, Any]) -> None:
             except UnicodeEncodeError:
                 encoding = getattr(stream, "encoding", None) or "ascii"
                 stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+    notebook_display.show_in_notebook(response.get("results"))
 
 
 def decode_result(response: Mapping[str, Any], name: str) -> Any:
@@ -191,6 +227,8 @@ def _ended_without_result(response: Mapping[str, Any], name: str, run_id: Option
     found = response.get("error")
     error: Dict[str, Any] = found if isinstance(found, dict) else {}
     message = str(error.get("message") or "")
+    if error.get("code") == "cpu_exceeded":
+        return RemoteKilled("Killed", f"{name} exceeded its limit of CPU time (cpu_ms): {message}", "", run_id)
     if response.get("timed_out") is True:
         return RemoteTimeout("TimeoutError", f"{name} exceeded its time limit: {message or 'timed out'}", "", run_id)
     if response.get("oom_killed") is True:

@@ -46,24 +46,18 @@ from typing import (
 
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
-from ..remote_errors import FunctionRefused
 from ..requests.arguments import Seconds
 from ..requests.runs import OnBuild
 from ..sync._cancellable import CancellableClient
 from ..sync.client import Client, default_client
-from .call_protocol import CallEncoder, decode_result, is_large, show_output
+from .call_protocol import CallEncoder, StalePlan, decode_result, is_large, show_output
 from .options import Options
+from .own_modules import Bundle
 from .package_builds import BuildNotifier
 from .parallel_map import as_argument_tuples, as_async, ordered_map, ordered_map_async, worker_count
 from .preload_templates import PreloadTemplates
-from .source import (
-    ShippedSource,
-    check_function,
-    check_not_redefined,
-    is_in_notebook_cell,
-    record_definition,
-    shipped_source,
-)
+from .shipment import Shipment
+from .source import FunctionSource, ShippedSource, check_function
 from .sync_sender import FunctionSender
 
 if TYPE_CHECKING:
@@ -98,17 +92,9 @@ class SandboxedFunction(Generic[P, R]):
         self._encoders: Dict[Optional[str], CallEncoder] = {}
         self._templates = PreloadTemplates(options, self.__name__)
         self._builds = BuildNotifier(options)
-        self._sender = FunctionSender(options, self._templates, self._builds, self._encoder)
-        # Read now, while the file is the one that was imported. A missing source is reported by a call, because
-        # .local() does not need it.
-        self._shipped: Optional[ShippedSource] = None
-        self._refusal: Optional[FunctionRefused] = None
-        self._is_in_notebook_cell = is_in_notebook_cell(function)
-        if not self._is_in_notebook_cell:
-            try:
-                self._shipped = shipped_source(function)
-            except FunctionRefused as error:
-                self._refusal = error
+        self._sender = FunctionSender(options, self._templates, self._builds, self._encode, self._bundle)
+        # Read now, while the file is the one that was imported.
+        self._function_source = FunctionSource(function, options.include)
 
     # --- calls ----------------------------------------------------------------------------------------
 
@@ -220,9 +206,17 @@ class SandboxedFunction(Generic[P, R]):
         """
         _check_names(changes)
         other = SandboxedFunction(self.local, replace(self._options, **changes))
-        # The same source, also if the file has changed since.
-        other._shipped, other._refusal = self._shipped, self._refusal
+        other._function_source = self._function_source.with_include(other._options.include)
         return other
+
+    def shipment(self) -> Shipment:
+        """What a call would send now besides its arguments: source, values, modules and files, with their sizes.
+
+        >>> from glovebox.examples import square
+        >>> print(square.shipment())
+        square: 6 lines of source
+        """
+        return Shipment.of(self._function_source.plan_anew())
 
     @property
     def profile(self) -> Dict[str, Any]:
@@ -251,7 +245,7 @@ class SandboxedFunction(Generic[P, R]):
             return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
         from .async_sender import FunctionSender as AsyncFunctionSender
 
-        sender = AsyncFunctionSender(self._options, self._templates, self._builds, self._encoder)
+        sender = AsyncFunctionSender(self._options, self._templates, self._builds, self._encode, self._bundle)
         return await sender.send(client, args, kwargs)
 
     def _finish(self, response: Any) -> Any:
@@ -268,26 +262,25 @@ class SandboxedFunction(Generic[P, R]):
             show_output(response)
         return await asyncio.get_running_loop().run_in_executor(None, decode_result, response, self.__qualname__)
 
-    def _encoder(self, template: Optional[str]) -> CallEncoder:
-        shipped = self._source()
+    def _encode(self, template: Optional[str], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bytes:
+        """The body of a request, with what the function uses as it is now."""
+        try:
+            return self._encoder(template, self._source()).body(args, kwargs)
+        except StalePlan:
+            return self._encoder(template, self._function_source.plan_anew()).body(args, kwargs)
+
+    def _encoder(self, template: Optional[str], shipped: ShippedSource) -> CallEncoder:
         encoder = self._encoders.get(template)
-        if encoder is None:
-            check_not_redefined(self.local, shipped)
+        if encoder is None or encoder.shipped is not shipped:
             encoder = CallEncoder(shipped, self._options.request(template), self._options.large_result)
             self._encoders[template] = encoder
         return encoder
 
     def _source(self) -> ShippedSource:
-        shipped = self._shipped
-        if self._is_in_notebook_cell:
-            shipped = shipped_source(self.local)
-            if shipped != self._shipped:  # a cell that it uses has changed
-                self._encoders.clear()
-                self._shipped = shipped
-        if shipped is None:
-            assert self._refusal is not None
-            raise self._refusal
-        return shipped
+        return self._function_source.shipped()
+
+    def _bundle(self) -> Optional[Bundle]:
+        return self._source().bundle
 
     def _sync_client(self) -> Client:
         client = self._options.client
@@ -315,9 +308,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
 
 
 def _decorated(function: Callable[..., Any], options: Options) -> "SandboxedFunction[Any, Any]":
-    made = SandboxedFunction(function, options)
-    record_definition(function, made._shipped)
-    return made
+    return SandboxedFunction(function, options)
 
 
 @overload
@@ -328,7 +319,7 @@ def sandboxed(function: Callable[P, R]) -> "SandboxedFunction[P, R]": ...
 def sandboxed(
     *,
     net: Optional[Net] = ...,
-    fs: Sequence[str] = ...,
+    fs: Union[str, Sequence[str]] = ...,
     cpu_ms: Optional[int] = ...,
     mem_mb: Optional[int] = ...,
     timeout: Optional[Seconds] = ...,
@@ -340,6 +331,7 @@ def sandboxed(
     preload: Sequence[str] = ...,
     template: Optional[str] = ...,
     env: Mapping[str, str] = ...,
+    include: Sequence[str] = ...,
     min_grade: Optional[str] = ...,
     cold: bool = ...,
     large_result: bool = ...,
@@ -357,7 +349,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ================  =====================================================================================
     ``net``           network policy: ``"none"``, ``"https-only"``, ``"all"``, a list like
                       ``["pypi.org:443", "*.example.com"]``, or a dict with ``allow``, ``deny``, ``budgets`` …
-    ``fs``            host directories to mount: ``"r:/data"``, ``"rw:/out"``, ``"r:/host:/inside"``, and
+    ``fs``            host directories to mount: ``"r:/data"``, ``["rw:/out", "r:/host:/inside"]``, ``"none"``, and
                       ``"r:NAME:/inside"`` for an entry of the administrator's list
     ``cpu_ms``        CPU time
     ``mem_mb``        memory
@@ -371,6 +363,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``preload``       modules that are imported before the call
     ``template``      the template of the sandbox; default ``python``
     ``env``           environment variables; none are inherited from this process
+    ``include``       data files that it reads: ``["data/*.csv"]``, beside its own file here and in the sandbox
     ``min_grade``     refuse to run behind weaker walls than this grade
     ``cold``          use a fresh interpreter instead of a fork of a warm one
     ``large_result``  allow results of more than 8 MB, at the cost of some milliseconds per call
@@ -379,7 +372,8 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``client``        the client to use instead of the default one
     ================  =====================================================================================
 
-    A call sends the source of the function's module and the arguments, and nothing else. Arguments and results
+    A call sends the function, what it uses of its module (imports, functions, classes, and data with its values
+    now) and the arguments, and nothing else; :meth:`~SandboxedFunction.shipment` shows it. Arguments and results
     are data: JSON's types, bytes, tuples, sets, dates, decimals, UUIDs, and the types of numpy and pandas if
     they are installed. If the function raises a builtin exception, the call raises the same one, ``from`` a
     :class:`~glovebox.RemoteError` with the traceback; otherwise it raises the RemoteError itself.

@@ -11,6 +11,7 @@ from ..profile.dependencies import BUILD_S, AnyDependencies, check_dependencies,
 from ..profile.network import Net, check_net
 from ..requests.arguments import Seconds, check_env, profile_fields, to_seconds
 from ..requests.runs import OnBuild
+from .own_modules import check_include
 
 __all__ = ["Options", "TemplateChoice", "choose_template"]
 
@@ -28,7 +29,7 @@ class Options:
     """See :func:`glovebox.sandboxed`."""
 
     net: Optional[Net] = None
-    fs: Sequence[str] = ()
+    fs: Union[str, Sequence[str]] = ()
     cpu_ms: Optional[int] = None
     mem_mb: Optional[int] = None
     timeout: Optional[Seconds] = None
@@ -40,6 +41,7 @@ class Options:
     preload: Sequence[str] = ()
     template: Optional[str] = None
     env: Mapping[str, str] = field(default_factory=dict)
+    include: Sequence[str] = ()
     min_grade: Optional[str] = None
     cold: bool = False
     large_result: bool = False
@@ -59,6 +61,7 @@ class Options:
         # Everything else is checked here, too, except for files: they are read by the first call, because
         # .local() does not need them.
         self._limits()
+        check_include(self.include)
         check_env(self.env)
         check_dependencies(self.dependencies)
 

@@ -1,37 +1,43 @@
-"""Which functions can run in a sandbox, and the source that a call of one sends.
+"""Which functions can run in a sandbox, and where their source is.
 
-A call ships source, found by ``module:qualname``, and nothing from this process's memory. Of an
-imported module it is the whole file. A script (``__main__``) or a cell of a notebook does its work
-at its top level, too, which must not be done again in the sandbox: of these only the definitions
-that the function needs are shipped (:mod:`glovebox.functions.source_slice`).
+The source is read at decoration, while the file is the one that was imported; what of it a call sends is found at the
+call (:mod:`glovebox.functions.reach`), in the same way for a module, a script and the cells of a notebook.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import linecache
 import os
 import sys
+import threading
 from dataclasses import dataclass
-from types import CodeType, FunctionType, ModuleType
-from typing import Any, Callable, Dict, Optional, Tuple
+from types import FunctionType, ModuleType
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from ..remote_errors import FunctionRefused
-from .source_slice import needed_source
+from .own_modules import Bundle, is_own, make_bundle
+from .reach import Plan, Sources, plan_of, unwrapped
 
-__all__ = [
-    "ShippedSource",
-    "check_function",
-    "check_not_redefined",
-    "is_in_notebook_cell",
-    "record_definition",
-    "shipped_source",
-]
+__all__ = ["FunctionSource", "ShippedSource", "check_function"]
 
 #: The name of a script's module in the sandbox; not __main__, so that code guarded by it does not run.
 MAIN_NAME = "__sandboxed__"
 MAX_SOURCE = 8 << 20
+MAX_LEFT_OUT = 2000
+
+
+class _Planning:
+    """One at a time: ast.parse() of Python 3.11 fails at random when several threads call it. A child has its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_planning = _Planning()
+os.register_at_fork(after_in_child=_planning.__init__)  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,10 @@ class ShippedSource:
     function: str
     file: str  # for tracebacks; not a path on this machine
     text: str
+    before: Tuple[Tuple[str, str], ...] = ()  # (file, text) of what runs first
+    plan: Optional[Plan] = None  # has the values that go along
+    bundle: Optional[Bundle] = None
+    left_out: Tuple[str, ...] = ()  # names of the module that are not sent, if other modules come along
 
 
 def check_function(function: Any) -> None:
@@ -53,7 +63,7 @@ def check_function(function: Any) -> None:
         ...
     glovebox.remote_errors.FunctionRefused: a lambda has no name: write it as `def`, at the top level of a module
     """
-    inner = _unwrapped(function)
+    inner = unwrapped(function)
     name = getattr(inner, "__qualname__", type(inner).__name__)
     if not isinstance(inner, FunctionType):
         raise FunctionRefused(f"{name} cannot run in a sandbox: {_kind_and_advice(inner)}")
@@ -82,16 +92,6 @@ def check_function(function: Any) -> None:
         )
 
 
-def _unwrapped(function: Any) -> Any:
-    """The function below other decorators, which are applied in the sandbox, too."""
-    if isinstance(function, (staticmethod, classmethod)):
-        return function
-    try:
-        return inspect.unwrap(function)
-    except ValueError:
-        return function
-
-
 def _kind_and_advice(function: Any) -> str:
     if isinstance(function, (staticmethod, classmethod, property)) or inspect.ismethod(function):
         return "it is a method; write a function at the top level of the module"
@@ -104,69 +104,106 @@ def _kind_and_advice(function: Any) -> str:
     return "it is not a function with Python source; write `def` at the top level of a module"
 
 
-def is_in_notebook_cell(function: Callable[..., Any]) -> bool:
-    """Whether it is defined in a notebook cell: what it uses may be redefined in another one."""
-    code = getattr(_unwrapped(function), "__code__", None)
-    return (
-        getattr(function, "__module__", None) == "__main__"
-        and code is not None
-        and not os.path.isfile(code.co_filename)
-    )
+class FunctionSource:
+    """The source of a function that :func:`check_function` has accepted, as it was at decoration."""
 
+    def __init__(self, function: Callable[..., Any], include: Sequence[str] = ()) -> None:
+        inner: Any = unwrapped(function)
+        self._function = inner
+        self._include = tuple(include)
+        self._name: str = inner.__qualname__
+        self._module_name: str = getattr(function, "__module__", None) or inner.__module__
+        self._shipped: Optional[ShippedSource] = None
+        # A missing source is reported by a call, because .local() does not need it.
+        self._refusal: Optional[FunctionRefused] = None
+        self._sources: Optional[Sources] = None
+        try:
+            self._sources, self.module, self.is_package, self.file = self._read()
+        except FunctionRefused as error:
+            self._refusal = error
 
-# The code and the source that a name of a module and file was last decorated with.
-_latest: Dict[Tuple[str, str, str], Tuple[CodeType, Optional[str]]] = {}
+    def shipped(self) -> ShippedSource:
+        """What a call ships now; the same object as before unless a definition has changed."""
+        made = self._current()
+        if made is None:
+            with _planning.lock:
+                made = self._current() or self._plan()
+        return made
 
+    def plan_anew(self) -> ShippedSource:
+        with _planning.lock:
+            return self._plan()
 
-def record_definition(function: Callable[..., Any], shipped: Optional[ShippedSource]) -> None:
-    """Called at decoration, which happens in the same order in the sandbox."""
-    _latest[_key(function)] = _unwrapped(function).__code__, None if shipped is None else shipped.text
+    def _current(self) -> Optional[ShippedSource]:
+        made = self._shipped
+        return made if made is not None and made.plan is not None and made.plan.is_current() else None
 
-
-def check_not_redefined(function: Callable[..., Any], shipped: ShippedSource) -> None:
-    """The sandbox finds functions by name, and another function may have this name by now."""
-    code: CodeType = _unwrapped(function).__code__
-    latest, text = _latest.get(_key(function), (code, None))
-    # A module that was reloaded with another source is another module.
-    if latest != code and text in (None, shipped.text):
-        raise FunctionRefused(
-            f"{shipped.function} in line {code.co_firstlineno} of {shipped.file} is defined again in line "
-            f"{latest.co_firstlineno}, and the second one would run: give one of them another name"
+    def _plan(self) -> ShippedSource:
+        if self._sources is None:
+            assert self._refusal is not None
+            raise self._refusal
+        names: Mapping[str, Any] = self._function.__globals__
+        plan = plan_of(self._function, names, self._sources, is_own)
+        size = len(plan.text) + sum(len(text) for _, text in plan.before)
+        if size > MAX_SOURCE:
+            raise FunctionRefused(
+                f"{self._name}: the source that it uses is larger than {MAX_SOURCE >> 20} MB: use less of its module"
+            )
+        bundle = make_bundle(plan.imports, self._module_name, self.file, self._folder(), self._include)
+        left_out: Tuple[str, ...] = ()
+        if bundle is not None:
+            sent = {*plan.held, *plan.data}
+            left_out = tuple(name for name in names if name not in sent and not name.startswith("__"))[:MAX_LEFT_OUT]
+        self._shipped = ShippedSource(
+            self.module, self.is_package, self._name, self.file, plan.text, plan.before, plan, bundle, left_out
         )
+        return self._shipped
 
+    def with_include(self, include: Sequence[str]) -> "FunctionSource":
+        """The same source, also if the file has changed since."""
+        other = copy.copy(self)
+        other._include, other._shipped = tuple(include), None
+        return other
 
-def _key(function: Callable[..., Any]) -> Tuple[str, str, str]:
-    inner: Any = _unwrapped(function)
-    return getattr(function, "__module__", None) or inner.__module__, inner.__qualname__, inner.__code__.co_filename
+    def _folder(self) -> str:
+        """Where the files of ``include`` are: beside the function's file, or in the working directory of a notebook."""
+        file = getattr(sys.modules.get(self._module_name), "__file__", None) or self._function.__code__.co_filename
+        return os.path.dirname(os.path.abspath(file)) if os.path.isfile(file) else os.getcwd()
 
+    def _read(self) -> Tuple[Sources, str, bool, str]:
+        module = sys.modules.get(self._module_name)
+        if module is None:
+            raise FunctionRefused(
+                f"{self._name}: its module {self._module_name} is not loaded: import it as a module of its own"
+            )
+        file: str = self._function.__code__.co_filename
+        if self._module_name == "__main__":
+            return self._read_main(module, file)
+        name = module.__name__
+        text = _module_text(module)
+        if text is None:
+            raise FunctionRefused(
+                f"{self._name}: the source of its module {name} was not found "
+                "(is it installed as bytecode only?): install the module with its source"
+            )
+        is_package = hasattr(module, "__path__")
+        plain = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+        return Sources(plain, text), name, is_package, plain
 
-def shipped_source(function: Callable[..., Any]) -> ShippedSource:
-    """The source to ship with a function that :func:`check_function` has accepted."""
-    inner: Any = _unwrapped(function)
-    name: str = inner.__qualname__
-    module_name = getattr(function, "__module__", None) or inner.__module__
-    module = sys.modules.get(module_name)
-    if module is None:
-        raise FunctionRefused(f"{name}: its module {module_name} is not loaded: import it as a module of its own")
-    shipped = _of_main(module, inner) if module_name == "__main__" else _of_module(module, inner)
-    if len(shipped.text) > MAX_SOURCE:
-        raise FunctionRefused(
-            f"{name}: its module is larger than {MAX_SOURCE >> 20} MB: move the function into a smaller one"
-        )
-    return shipped
-
-
-def _of_module(module: ModuleType, function: Any) -> ShippedSource:
-    name = module.__name__
-    text = _module_text(module)
-    if text is None:
-        raise FunctionRefused(
-            f"{function.__qualname__}: the source of its module {name} was not found "
-            "(is it installed as bytecode only?): install the module with its source"
-        )
-    is_package = hasattr(module, "__path__")
-    file = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-    return ShippedSource(name, is_package, function.__qualname__, file, text)
+    def _read_main(self, module: ModuleType, file: str) -> Tuple[Sources, str, bool, str]:
+        lines = linecache.getlines(file, vars(module))
+        # Since 3.13 Python keeps the source of `python -c`, under a name that code compiled by exec() has as well.
+        if not lines or file == "<string>":
+            raise FunctionRefused(
+                f"{self._name} was typed where Python keeps no source (a console, `python -c`, stdin): "
+                "put it into a file and import it from there"
+            )
+        spec = getattr(module, "__spec__", None)
+        # `python -m package.module` has a name, and relative imports may need it.
+        name: str = spec.name if spec is not None else "__main__"
+        own_name = name[: -len("__main__")] + MAIN_NAME if name.rpartition(".")[2] == "__main__" else name
+        plain = _plain_name(file) if own_name == MAIN_NAME else name.replace(".", "/") + ".py"
+        return Sources(file, "".join(lines)), own_name, False, plain
 
 
 def _module_text(module: ModuleType) -> Optional[str]:
@@ -182,25 +219,6 @@ def _module_text(module: ModuleType) -> Optional[str]:
         return inspect.getsource(module)
     except (OSError, TypeError):
         return None
-
-
-def _of_main(module: ModuleType, function: Any) -> ShippedSource:
-    name = function.__qualname__
-    file: str = function.__code__.co_filename
-    lines = linecache.getlines(file, vars(module))
-    # Since 3.13 Python keeps the source of `python -c`, under a name that code compiled by exec() has as well.
-    if not lines or file == "<string>":
-        raise FunctionRefused(
-            f"{name} was typed where Python keeps no source (a console, `python -c`, stdin): "
-            "put it into a file and import it from there"
-        )
-    text = needed_source("".join(lines), name, vars(module), file)
-    spec = getattr(module, "__spec__", None)
-    # `python -m package.module` has a name, and relative imports may need it.
-    own_name = spec.name if spec is not None and spec.name != "__main__" else MAIN_NAME
-    if own_name.endswith(".__main__") or own_name == "__main__":
-        own_name = own_name[: -len("__main__")] + MAIN_NAME
-    return ShippedSource(own_name, False, name, _plain_name(file), text)
 
 
 def _plain_name(file: str) -> str:

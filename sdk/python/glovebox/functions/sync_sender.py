@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 from ..errors import ApiError, LimitError, NotFoundError, UnavailableError
+from ..profile.build_progress import build_callback
+from ..requests.bundles import put_bundle
 from ..sync._runtime import ThreadLock, sleep
-from .call_protocol import CallEncoder
 from .options import Options
+from .own_modules import Bundle
 from .package_builds import BuildNotifier
 from .preload_templates import PreloadTemplates
 from .retries import retry_deadline, retry_delay
@@ -22,25 +24,27 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class FunctionSender:
-    """``encoder`` gives the encoder of requests for a template that was chosen for ``preload``, or for None."""
+    """``encode`` gives the body of a call, for a template that was chosen for ``preload`` or None."""
 
     def __init__(
         self,
         options: Options,
         templates: PreloadTemplates,
         builds: BuildNotifier,
-        encoder: Callable[[Optional[str]], CallEncoder],
+        encode: Callable[[Optional[str], Tuple[Any, ...], Dict[str, Any]], bytes],
+        bundle: Callable[[], Optional[Bundle]],
     ) -> None:
         self._options = options
         self._templates = templates
         self._builds = builds
-        self._encoder = encoder
+        self._encode = encode
+        self._bundle = bundle
         self._lock = ThreadLock()
 
     def send(self, client: "Client", args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """The response to the run; repeats a call that a full server did not start."""
         template = self._prepare(client)
-        body = self._encoder(template).body(args, kwargs)
+        body = self._encode(template, args, kwargs)
         deadline: Optional[float] = None
         is_second_try = False
         while True:
@@ -49,13 +53,22 @@ class FunctionSender:
                     "POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.response_timeout()
                 )
             except NotFoundError as error:
-                self._templates.forget(client.url, template, error, is_second_try)
+                if error.code == "bundle_not_found" and not is_second_try:
+                    self._send_bundle(client)
+                else:
+                    self._templates.forget(client.url, template, error, is_second_try)
+                    template = self._preload_template(client)
+                    body = self._encode(template, args, kwargs)
                 is_second_try = True
-                template = self._preload_template(client)
-                body = self._encoder(template).body(args, kwargs)
             except (LimitError, UnavailableError) as error:
                 deadline = deadline or retry_deadline()
                 sleep(retry_delay(error, deadline))
+
+    def _send_bundle(self, client: "Client") -> None:
+        """The own modules and files of the function, which this server does not have (yet, or any more)."""
+        bundle = self._bundle()
+        if bundle is not None:
+            client._do(put_bundle(bundle.digest, bundle.data))
 
     def _prepare(self, client: "Client") -> Optional[str]:
         """The template for ``preload``. With packages there is none: the server preloads in their own template."""
@@ -65,11 +78,11 @@ class FunctionSender:
         return self._preload_template(client) if self._options.preload else None
 
     def _build_packages(self, client: "Client") -> None:
-        """Reports the installation of the packages to ``on_build``, at the first call on each server.
+        """Reports the installation of the packages to ``on_build``, or to a terminal, at the first call on each server.
 
         Calls that come meanwhile do not wait here: the server lets them wait for the same build.
         """
-        on_build = self._options.on_build
+        on_build = build_callback(self._options.on_build, self._options.dependencies)
         if on_build is None:
             return
         client.connect()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
 from .._printable import printable
@@ -17,8 +18,9 @@ from .._printable import printable
 if TYPE_CHECKING:
     from .results import _ValueMixin
 
-__all__ = ["mime_bundle", "result_html", "value_html"]
+__all__ = ["mime_bundle", "result_html", "show_in_notebook", "value_html"]
 
+_MAX_RESULTS = 256
 _MAX_TEXT = 100_000
 _MAX_IMAGE = 16 * 1024 * 1024
 _MAX_HTML = 4 * 1024 * 1024
@@ -63,6 +65,18 @@ def result_html(result: "_ValueMixin") -> str:
     elif result.exit_code != 0:
         parts.append(_text(f"exit code {result.exit_code}", "color:#b00020"))
     return "<div>" + "".join(parts) + "</div>"
+
+
+def show_in_notebook(results: Any) -> None:
+    """Shows what a function displayed (figures, tables) if this process is the kernel of a notebook."""
+    shell = sys.modules.get("IPython.core.getipython")
+    if shell is None or not isinstance(results, list) or shell.get_ipython() is None:
+        return
+    from IPython.display import display
+
+    for value in results[:_MAX_RESULTS]:
+        if isinstance(value, dict):
+            display(mime_bundle(value), raw=True)
 
 
 def _text(text: str, style: str = "") -> str:

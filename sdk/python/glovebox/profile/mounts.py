@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterable, List
+from typing import Dict, Iterable, List, Union
 
 __all__ = ["parse_mounts"]
 
 _MODES = {"r": "ro", "ro": "ro", "rw": "rw", "w": "rw"}
-_HOW = 'write "r:/data", "rw:/data", "r:/host:/inside" or "r:NAME:/inside"'
+_HOW = 'write "r:/data", "rw:/data", "r:/host:/inside" or "r:NAME:/inside", a list of these, or "none"'
 
 
-def parse_mounts(fs: Iterable[str]) -> List[Dict[str, str]]:
-    """The mounts of a profile.
+def parse_mounts(fs: Union[str, Iterable[str]]) -> List[Dict[str, str]]:
+    """The mounts of a profile: of a list, of one entry, or of "none".
 
     A host path must be absolute. This process resolves its symbolic links, with its own permissions, and only
     a private server accepts it. A NAME is an entry of the administrator's list.
@@ -21,10 +21,15 @@ def parse_mounts(fs: Iterable[str]) -> List[Dict[str, str]]:
     [{'name': 'datasets', 'path': '/data', 'mode': 'ro'}]
     >>> parse_mounts(["rw:/tmp:/scratch/"])
     [{'name': '/tmp', 'path': '/scratch', 'mode': 'rw'}]
+    >>> parse_mounts("none"), parse_mounts("r:datasets:/data")
+    ([], [{'name': 'datasets', 'path': '/data', 'mode': 'ro'}])
     """
-    if isinstance(fs, str):
-        raise TypeError(f"fs must be a list, like [{fs!r}]")
-    return [_mount(word) for word in fs]
+    words = [fs] if isinstance(fs, str) else list(fs)
+    if words == ["none"]:
+        return []
+    if "none" in words:
+        raise ValueError('fs: "none" stands alone; leave it out to mount directories')
+    return [_mount(word) for word in words]
 
 
 def _mount(word: str) -> Dict[str, str]:

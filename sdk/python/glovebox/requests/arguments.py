@@ -58,7 +58,7 @@ def profile_fields(
     pids: Optional[int] = None,
     disk_mb: Optional[int] = None,
     output_kb: Optional[int] = None,
-    fs: Iterable[str] = (),
+    fs: Union[str, Iterable[str]] = (),
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
 ) -> Dict[str, Any]:

@@ -74,7 +74,7 @@ def run(
     :param dependencies: packages the code needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
         :class:`~glovebox.Dependencies`. The server installs them once, before the first run that needs them. It
         raises :class:`~glovebox.DependencyError` for packages that cannot be installed. ``on_build`` is called with
-        the steps: ``on_build=print``.
+        the steps: ``on_build=print``; without it they are shown on a terminal.
     :param cold: use a fresh interpreter instead of a fork of a warm one.
     :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
     :param on_stdout: called with text as it is printed; likewise ``on_stderr``, ``on_result``, ``on_error``. A

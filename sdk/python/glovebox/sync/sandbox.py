@@ -10,6 +10,7 @@ from ..errors import ConflictError, NotFoundError
 from ..models.network_usage import NetworkFigures
 from ..models.records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
 from ..models.results import CodeResult, ExecResult
+from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
 from ..requests import sandboxes as requests
@@ -106,6 +107,7 @@ class Sandbox:
             dependencies=dependencies,
             request_timeout=request_timeout,
         )
+        on_build = build_callback(on_build, dependencies)
         if on_build is not None and dependencies:
             client.layers.build(
                 dependencies, template=template, on_build=on_build, request_timeout=request_timeout

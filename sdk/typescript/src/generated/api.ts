@@ -32,6 +32,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bundles/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Send a bundle that runs name by its SHA-256
+         * @description For bytes that many runs need, such as the modules of a Python function: they are sent once,
+         *     and `bundle` of a run names them. The run finds them in the file
+         *     /home/user/.glovebox-bundle. The server does not look inside. It keeps at most 64 MB for a
+         *     project, in memory; a run whose bundle it does not have (any more) gets 404
+         *     `bundle_not_found` and has not started.
+         */
+        put: operations["putBundle"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/functions/invoke": {
         parameters: {
             query?: never;
@@ -2540,6 +2564,8 @@ export interface components {
             args?: string[];
             stdin?: string;
             stdin_base64?: string;
+            /** @description A bundle that was sent with PUT /v1/bundles/DIGEST. */
+            bundle?: string;
             files?: components["schemas"]["FileIn"][];
             /** @description Paths or patterns (`*`, `?`) of files to return, relative to /home/user. */
             return_files?: string[];
@@ -2782,7 +2808,7 @@ export interface components {
         };
         RunError: {
             /** @enum {string} */
-            code: "exception" | "timed_out" | "oom_killed" | "killed" | "cancelled" | "context_died";
+            code: "exception" | "timed_out" | "cpu_exceeded" | "oom_killed" | "killed" | "cancelled" | "context_died";
             message: string;
             /** @description for an exception, its type */
             name?: string;
@@ -3712,6 +3738,36 @@ export interface operations {
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
             507: components["responses"]["Error"];
+        };
+    };
+    putBundle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The SHA-256 of the body. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 16 MB. */
+        requestBody: {
+            content: {
+                "application/octet-stream": unknown;
+            };
+        };
+        responses: {
+            /** @description The server has it. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
         };
     };
     invokeFunction: {
