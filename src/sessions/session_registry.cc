@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "node/links/launcher_error.h"
 #include "sessions/session_json.h"
 #include "sessions/session_plan.h"
 #include "store/project_quota.h"
@@ -201,9 +202,8 @@ Task<store::SessionRecord> SessionRegistry::get(std::string project, std::string
 Result<> SessionRegistry::check_on_node(const SessionEntry& entry) const {
   const std::shared_ptr<node::Session> session = service_.find_session(entry.record.id);
   if (session) return {};
-  return fail(Errc::kUnavailable, service_.adopted()
-                                      ? "the sandbox has just ended"
-                                      : "the launcher has not reported its sandboxes yet");
+  if (service_.adopted()) return fail(Errc::kUnavailable, "the sandbox has just ended");
+  return fail(node::launcher_error("the launcher has not reported its sandboxes yet"));
 }
 
 Result<std::shared_ptr<node::Session>> SessionRegistry::use(const std::string& project,

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::node {
 namespace {
@@ -82,9 +83,10 @@ void LiveSession::disconnect(const std::string& why) {
   notifier_.notify_all();
 }
 
-void LiveSession::end_requests(const std::string& why) {
-  if (!connection_->end(why)) return;
-  processes_->end_all(why);
+void LiveSession::end_requests(Error why) {
+  const std::string message = why.message();
+  if (!connection_->end(std::move(why))) return;
+  processes_->end_all(message);
   files_->end_all(connection_->over_error());
   notifier_.notify_all();
 }
@@ -104,8 +106,11 @@ void LiveSession::report_end() {
     ended.reason = sandbox_->ended()->reason;
     ended.usage = sandbox_->ended()->usage;
   }
-  end_requests(ended.launcher_lost ? "the launcher was lost, and the sandbox with it"
-                                   : "the sandbox has ended");
+  if (ended.launcher_lost) {
+    end_requests(launcher_error("the launcher was lost, and the sandbox with it"));
+  } else {
+    end_requests("the sandbox has ended");
+  }
   connection_->close();
   end_timer_.cancel();
   sandbox_.reset();  // its part of the budget is free before the callback runs

@@ -105,7 +105,8 @@ class LiveSession final : public Session,
   Result<> on_handshake_frame(wire::SessionFrame& frame);
   void sandbox_changed();
   void report_end();
-  void end_requests(const std::string& why);
+  void end_requests(Error why);
+  void end_requests(std::string why) { end_requests(Error(Errc::kUnavailable, std::move(why))); }
 
   boost::asio::io_context& io_;
   const NodeOptions& options_;
