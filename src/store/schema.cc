@@ -295,6 +295,10 @@ CREATE TRIGGER snapshots_removed AFTER DELETE ON snapshots BEGIN
     WHERE project = old.project;
 END;
 )sql"},
+    {"pauses that keep only the files, hosts that services see", R"sql(
+ALTER TABLE sessions ADD COLUMN paused_files_only INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN host_mask TEXT NOT NULL DEFAULT '';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

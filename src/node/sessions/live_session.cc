@@ -12,7 +12,8 @@
 namespace glovebox::node {
 namespace {
 
-// The launcher reports why a sandbox has ended; if it does not, we end it.
+// The launcher reports why a sandbox has ended; if it does not, we end it. The agent reports the
+// end of each process.
 constexpr std::chrono::milliseconds kEndReport{2000};
 
 std::uint64_t new_epoch() {
@@ -61,6 +62,19 @@ Task<> LiveSession::handshake(Origin origin) {
   while (!is_ready() && alive() && Clock::now() < deadline) co_await notifier_.wait(deadline);
   if (!alive()) co_return fail(connection_->over_error());
   if (!is_ready()) co_return fail(Errc::kUnavailable, "the sandbox's agent does not answer");
+  co_return Result<>();
+}
+
+Task<> LiveSession::end_processes() {
+  const auto self = shared_from_this();
+  CO_TRY_OK(co_await files_->end_processes());
+  // The answer may overtake the reports.
+  const Clock::time_point deadline = Clock::now() + kEndReport;
+  for (const ProcessInfo& process : processes_->all()) {
+    // One whose output nobody reads is reported later.
+    if (!process.ended) (void)co_await processes_->wait_exit(process.number, deadline);
+  }
+  if (!alive()) co_return fail(connection_->over_error());
   co_return Result<>();
 }
 

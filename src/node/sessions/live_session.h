@@ -95,6 +95,7 @@ class LiveSession final : public Session,
     return files_->transfer(std::move(request));
   }
   Task<UniqueFd> connect_port(std::uint16_t port) override { return files_->connect_port(port); }
+  Task<> end_processes() override;
 
  private:
   using ProcessStatuses = std::map<wire::ProcessNumber, wire::ProcessStatus>;

@@ -89,12 +89,15 @@ json::object SandboxJson::detailed(const http::Request& request,
   detail["domain"] = domain_of(request);
   const net::NetPolicy reach = wire::stored_policy(record.net);
   detail["allowInternetAccess"] = reach.base != net::NetBase::kNone;
-  detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
+  detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kKill ? "kill" : "pause"},
                          {"autoResume", resumes_automatically(record)}};
   json::object network = egress_json(reach);
   network["allowPublicTraffic"] = record.port_token.empty();
+  if (!record.host_mask.empty()) network["maskRequestHost"] = record.host_mask;
   detail["network"] = std::move(network);
-  if (record.state == SessionState::kPaused) detail["pauseMode"] = "full";
+  if (record.state == SessionState::kPaused) {
+    detail["pauseMode"] = record.paused_files_only ? "filesystem" : "full";
+  }
   return detail;
 }
 
