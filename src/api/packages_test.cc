@@ -8,6 +8,7 @@
 
 #include "api/testing/test_server.h"
 #include "model/template_rules.h"
+#include "node/links/launcher_error.h"
 #include "packages/package_json.h"
 #include "packages/testing/fake_package_service.h"
 #include "sessions/testing/fake_idle_session.h"
@@ -149,7 +150,7 @@ TEST_F(DependencyRoutes, TheCauseOfAFailedSetDecidesTheStatus) {
   EXPECT_EQ(status(Error(Errc::kPolicy, "deps.enabled")), "403 policy ");
   EXPECT_EQ(status(Error(Errc::kResourceExhausted, "too many wait")), "503 builds_full 5");
   EXPECT_EQ(status(Error(Errc::kResourceExhausted, "full", ENOSPC)), "507 disk_full ");
-  EXPECT_EQ(status(Error(Errc::kUnavailable, "the launcher is gone")), "503 launcher_restarting 1");
+  EXPECT_EQ(status(node::launcher_error("it is gone")), "503 launcher_restarting 1");
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 

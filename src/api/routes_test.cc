@@ -56,6 +56,18 @@ TEST(Routes, WithoutAKeyOnlyOpenRoutesAnswer) {
   }
 }
 
+TEST(Routes, OperatorsNeedNoKeyOnLoopbackUnlessAProxyIsInBetween) {
+  TestServer test;
+  const auto status = [&test](http::Headers headers) {
+    return test.send(http::Method::kGet, "/metrics", {}, {}, std::move(headers)).status;
+  };
+  EXPECT_EQ(status({}), 200);
+  EXPECT_EQ(status({{"Host", "127.0.0.1:7070"}}), 200);
+  EXPECT_EQ(status({{"Host", "api.example.com"}}), 401);
+  EXPECT_EQ(status({{"Host", "localhost"}, {"X-Forwarded-For", "203.0.113.7"}}), 401);
+  EXPECT_EQ(status({{"Host", "localhost"}, {"Forwarded", "for=203.0.113.7"}}), 401);
+}
+
 TEST(Routes, AnInvalidKeyIsRefused) {
   TestServer test;
   const std::string wrong = "gbx_" + std::string(40, '0');

@@ -54,6 +54,10 @@ bool is_within(std::string_view name, std::string_view domain) {
          name[name.size() - domain.size() - 1] == '.' && name.front() != '.';
 }
 
+bool is_loopback_name(std::string_view name) {
+  return is_within(name, "localhost") || name == "127.0.0.1" || name == "[::1]";
+}
+
 bool is_wildcard(std::string_view address) {
   const std::string_view name = split_host(address).name;
   return name == "0.0.0.0" || name == "[::]";
@@ -76,12 +80,24 @@ bool listens_everywhere(const OriginRules& rules) {
   return std::any_of(rules.listen_addresses.begin(), rules.listen_addresses.end(), is_wildcard);
 }
 
+bool names_loopback(std::string_view host) {
+  const std::string text = lowered(host);
+  const HostPort parts = split_host(text);
+  return parts.is_good && is_loopback_name(parts.name);
+}
+
+std::string port_at_domain(std::string_view host, std::string_view domain) {
+  const std::string text = lowered(host);
+  const HostPort parts = split_host(text);
+  if (!parts.is_good || !is_within(parts.name, lowered(domain))) return {};
+  return std::string(parts.port);
+}
+
 bool host_allowed(const OriginRules& rules, std::string_view host, std::string_view local) {
   const std::string text = lowered(host);
   const HostPort parts = split_host(text);
   if (!parts.is_good) return false;
-  if (is_within(parts.name, "localhost")) return true;
-  if (parts.name == "127.0.0.1" || parts.name == "[::1]") return true;
+  if (is_loopback_name(parts.name)) return true;
   for (const std::string& address : rules.listen_addresses) {
     if (names_address(text, parts, is_wildcard(address) ? local : address)) return true;
   }

@@ -31,6 +31,11 @@ enum class OriginVerdict : std::uint8_t {
 // `local` is the address that the connection came to, for those who listen everywhere.
 bool host_allowed(const OriginRules& rules, std::string_view host, std::string_view local = {});
 bool listens_everywhere(const OriginRules& rules);
+// localhost, a name below it, 127.0.0.1 or [::1], with any port.
+bool names_loopback(std::string_view host);
+// "8443" of the Host "api.example.com:8443" for the domain "example.com". Empty: there is no port,
+// or the name is not of this domain.
+std::string port_at_domain(std::string_view host, std::string_view domain);
 bool origin_allowed(const OriginRules& rules, std::string_view origin);
 
 // The verdict on a request; a route with Cors::kAny accepts every Origin.

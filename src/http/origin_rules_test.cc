@@ -38,6 +38,26 @@ TEST(OriginRules, OtherNamesAreNot) {
   }
 }
 
+TEST(OriginRules, LoopbackHasFewNames) {
+  for (const char* host : {"localhost", "LocalHost:80", "3000-sb.localhost:7070", "127.0.0.1:1",
+                           "[::1]", "[::1]:7070"}) {
+    EXPECT_TRUE(names_loopback(host)) << host;
+  }
+  for (const char* host : {"", "localhost.example.com", "127.0.0.1.example.com", "notlocalhost",
+                           "user@localhost", "0.0.0.0", "localhost:x"}) {
+    EXPECT_FALSE(names_loopback(host)) << host;
+  }
+}
+
+TEST(OriginRules, ThePortOfADomainIsThatOfItsNames) {
+  EXPECT_EQ(port_at_domain("api.Example.com:8443", "example.com"), "8443");
+  EXPECT_EQ(port_at_domain("example.com:8443", "Example.com"), "8443");
+  EXPECT_EQ(port_at_domain("api.example.com", "example.com"), "");
+  EXPECT_EQ(port_at_domain("127.0.0.1:7070", "example.com"), "");
+  EXPECT_EQ(port_at_domain("badexample.com:7070", "example.com"), "");
+  EXPECT_EQ(port_at_domain("api.example.com:1@x", "example.com"), "");
+}
+
 TEST(OriginRules, BehindAWildcardTheAddressOfTheConnectionIsAllowed) {
   OriginRules everywhere;
   everywhere.listen_addresses = {"0.0.0.0:7070"};

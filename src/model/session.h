@@ -17,7 +17,11 @@ enum class SessionState : std::uint8_t {
   kError,    // ended otherwise; the record has the reason
 };
 
-enum class OnTimeout : std::uint8_t { kKill = 1, kPause };
+enum class OnTimeout : std::uint8_t {
+  kKill = 1,
+  kPause,
+  kPauseFiles,  // pause, and keep only the files: its processes end
+};
 
 std::string_view session_state_name(SessionState state);  // "running"
 std::optional<SessionState> parse_session_state(std::string_view name);

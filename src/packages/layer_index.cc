@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::packages {
 namespace {
@@ -32,7 +33,7 @@ Task<> LayerIndex::load() {
       co_await other->notifier.wait(deadline);
     }
     if (!other->done)
-      co_return fail(Errc::kUnavailable, "the launcher did not list its layers in time");
+      co_return fail(node::launcher_error("the launcher did not list its layers in time"));
     co_return *other->done;
   }
   const auto loading = std::make_shared<Loading>(io_);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::packages {
 namespace {
@@ -184,7 +185,8 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(
   const TemplateStatus* base = node_.find_template(request.definition.from);
   if (base == nullptr) {
     if (node_.templates().empty()) {
-      return fail(Errc::kUnavailable, "the launcher has not reported its templates yet; try again");
+      return fail(
+          node::launcher_error("the launcher has not reported its templates yet; try again"));
     }
     return fail(Errc::kNotFound, "template: unknown template \"" + request.definition.from + "\"");
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "http/origin_rules.h"
+
 namespace glovebox::routing {
 namespace {
 
@@ -62,6 +64,13 @@ std::string_view access_name(Access access) {
   return "admin";
 }
 
+// A server on loopback may have a proxy in front of it, whose clients are anywhere. They cannot
+// remove the header that the proxy adds; most of them do not name loopback as the Host either.
+bool Authenticator::is_from_this_host(const http::Request& request) {
+  return http::names_loopback(request.host) && request.headers.find("X-Forwarded-For") == nullptr &&
+         request.headers.find("Forwarded") == nullptr;
+}
+
 std::optional<store::Principal> Authenticator::principal_of(const http::Request& request) const {
   const std::string_view key = presented_key(request);
   if (key.empty()) return std::nullopt;
@@ -71,7 +80,9 @@ std::optional<store::Principal> Authenticator::principal_of(const http::Request&
 std::optional<http::Response> Authenticator::refuse(const http::Request& request,
                                                     Access access) const {
   if (access == Access::kOpen) return std::nullopt;
-  if (access == Access::kOperator && is_loopback_) return std::nullopt;
+  if (access == Access::kOperator && is_loopback_ && is_from_this_host(request)) {
+    return std::nullopt;
+  }
   const auto who = principal_of(request);
   if (!who) return unauthorized(!presented_key(request).empty());
   if (access == Access::kAdmin && !who->is_admin()) {

@@ -34,7 +34,8 @@ struct Caller {
 
 class Authenticator {
  public:
-  // `store` is borrowed and outlives this. On loopback, operators need no key.
+  // `store` is borrowed and outlives this. On loopback, operators need no key, unless their request
+  // came through a proxy.
   Authenticator(store::Store& store, bool is_loopback) : store_(store), is_loopback_(is_loopback) {}
 
   // Nothing: the request has no key, or an invalid one.
@@ -49,6 +50,8 @@ class Authenticator {
   Result<Caller> caller_of_one_project(const http::Request& request) const;
 
  private:
+  static bool is_from_this_host(const http::Request& request);
+
   store::Store& store_;
   const bool is_loopback_;
 };

@@ -18,6 +18,19 @@ namespace json = boost::json;
 
 constexpr std::string_view kOurProtocol = "glovebox.v1";
 constexpr std::size_t kMaxId = 63;  // a DNS label
+constexpr std::size_t kMaxHostMask = 253;
+constexpr std::string_view kPortVariable = "${PORT}";
+constexpr std::string_view kDefaultHost = "localhost:${PORT}";
+
+std::string host_of(std::string_view mask, std::uint16_t port) {
+  std::string host(mask);
+  const std::string number = std::to_string(port);
+  for (std::size_t at = 0; (at = host.find(kPortVariable, at)) != std::string::npos;) {
+    host.replace(at, kPortVariable.size(), number);
+    at += number.size();
+  }
+  return host;
+}
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -52,6 +65,19 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
   return port;
+}
+
+bool is_host_mask(std::string_view text) {
+  if (text.empty() || text.size() > kMaxHostMask) return false;
+  const std::string host = host_of(text, 1);
+  const std::size_t colon = host.find(':');
+  const std::string_view name = std::string_view(host).substr(0, colon);
+  if (colon != std::string::npos && !parse_port(host.substr(colon + 1))) return false;
+  return !name.empty() && name.front() != '.' && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '.' || c == '_';
+         });
 }
 
 bool is_sandbox_label(std::string_view text) {
@@ -137,7 +163,7 @@ void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed
 }
 
 http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port,
-                                RoutedBy routed_by) const {
+                                RoutedBy routed_by, std::string_view host_mask) const {
   http::ProxyPlan plan;
   std::string prefix;
   if (routed_by == RoutedBy::kPath) {
@@ -162,7 +188,7 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
   // A browser sends its cookies to all ports of a host: these cookies are not for the guest.
   if (routed_by == RoutedBy::kPath) headers.remove("Cookie");
   add_forwarded(request, prefix, headers);
-  headers.set("Host", "localhost:" + std::to_string(port));
+  headers.set("Host", host_of(host_mask.empty() ? kDefaultHost : host_mask, port));
   plan.headers = std::move(headers);
   const bool offers_ours =
       http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);

@@ -40,6 +40,9 @@ struct SplitTarget {
 };
 SplitTarget split_port_target(std::string_view target);
 
+// A Host with the variable ${PORT} in it: letters, digits, ".", "-", "_" and a port.
+bool is_host_mask(std::string_view text);
+
 // Rewrites requests to ports of sandboxes and their answers.
 class PortProxy {
  public:
@@ -47,7 +50,9 @@ class PortProxy {
   explicit PortProxy(std::vector<std::string_view> private_headers)
       : private_headers_(std::move(private_headers)) {}
 
-  http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by) const;
+  // The guest sees `host_mask` as the Host, with "${PORT}" replaced; empty: localhost and the port.
+  http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by,
+                       std::string_view host_mask = {}) const;
 
  private:
   void remove_credentials(const http::Request& request, RoutedBy routed_by,

@@ -45,6 +45,28 @@ struct PortProxyTest : ::testing::Test {
   api::TestServer server;
 };
 
+TEST_F(PortProxyTest, AGuestSeesTheMaskAsItsHost) {
+  const auto host = [&](std::string_view mask) {
+    return server.api->port_proxy.plan(request_with({}), 3000, RoutedBy::kHost, mask)
+        .headers.get("Host");
+  };
+  EXPECT_EQ(host(""), "localhost:3000");
+  EXPECT_EQ(host("app.example.com"), "app.example.com");
+  EXPECT_EQ(host("${PORT}-${PORT}.example.com:${PORT}"), "3000-3000.example.com:3000");
+}
+
+TEST(HostMask, IsAHostAndNothingElse) {
+  for (const char* mask : {"a", "a.example.com", "${PORT}-a.example.com", "localhost:${PORT}",
+                           "under_score.example", "A.example:80"}) {
+    EXPECT_TRUE(is_host_mask(mask)) << mask;
+  }
+  for (const char* mask : {"", ".a", "-a", "a b", "a/b", "a\r\nX: y", "u@a", "a:", "a:0", "a:x",
+                           "a:1:2", "${port}", "${PORT", "http://a", "a:65536"}) {
+    EXPECT_FALSE(is_host_mask(mask)) << mask;
+  }
+  EXPECT_FALSE(is_host_mask(std::string(254, 'a')));
+}
+
 TEST_F(PortProxyTest, AGuestGetsNoneOfOurCredentialHeaders) {
   for (const RoutedBy routed_by : kBothWays) {
     for (const char* name :

@@ -35,6 +35,7 @@ PortTarget routed_target(const Request& request) {
 // The session to connect to, or a refusal.
 struct PortRouting::Admitted {
   std::shared_ptr<node::Session> session;
+  std::string host_mask;
   std::optional<Response> refusal;
 };
 
@@ -88,6 +89,7 @@ asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request
   SandboxAccess::Admission admission = co_await access_.admit(std::move(id), std::move(rights_of));
   if (admission.verdict == SandboxAccess::Verdict::kAdmitted) {
     admitted.session = std::move(admission.session);
+    admitted.host_mask = std::move(admission.host_mask);
   } else {
     admitted.refusal = sandbox_not_found(target.id);
   }
@@ -110,7 +112,7 @@ Task<Response> PortRouting::forward(Request& request, http::ResponseWriter& writ
   Result<UniqueFd> socket = co_await admitted.session->connect_port(target.port);
   Forwarded forwarded{.how = Forwarded::How::kRefused};
   if (socket) {
-    http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost);
+    http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost, admitted.host_mask);
     forwarded = co_await http::forward(request, writer, std::move(*socket), std::move(plan));
   }
   if (forwarded.how == Forwarded::How::kAnswered) co_return Response::streamed();
@@ -127,7 +129,7 @@ asio::awaitable<void> PortRouting::upgrade(Request& request, http::RawStream& st
     Result<UniqueFd> socket = co_await admitted.session->connect_port(target.port);
     Forwarded forwarded{.how = Forwarded::How::kRefused};
     if (socket) {
-      http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost);
+      http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost, admitted.host_mask);
       forwarded =
           co_await http::forward_upgrade(request, stream, std::move(*socket), std::move(plan));
     }

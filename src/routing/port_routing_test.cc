@@ -105,5 +105,18 @@ TEST_F(PortRoutingTest, APortThatCannotBeServedResumesNothing) {
   EXPECT_EQ(sandbox_.times_resumed(), 0u);
 }
 
+TEST_F(PortRoutingTest, NothingButConnectResumesOneThatKeptOnlyItsFiles) {
+  const auto ask = [&](const std::string& path, const char* body) {
+    return sandbox_.server.send(http::Method::kPost, path, sandbox_.key, body).status;
+  };
+  EXPECT_EQ(ask("/v2/sandboxes/" + id() + "/connect", "{}"), 201);
+  EXPECT_EQ(ask("/sandboxes/" + id() + "/pause", R"({"memory":false})"), 204);
+  const std::size_t before = sandbox_.times_resumed();
+  EXPECT_EQ(
+      answer_to(with(by_host(id(), "3000"), "X-Glovebox-Port-Token", sandbox_.port_token), id()),
+      not_found_);
+  EXPECT_EQ(sandbox_.times_resumed(), before);
+}
+
 }  // namespace
 }  // namespace glovebox::routing

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::routing {
 namespace {
@@ -35,9 +36,7 @@ http::Response refuse_run(const Error& error) {
       return refuse_run_for(503, "host_full", message, 1);
     case Errc::kUnavailable:
       return refuse_run_for(
-          503,
-          message.find("launcher") != std::string::npos ? "launcher_restarting" : "unavailable",
-          message, 1);
+          503, node::is_launcher_error(error) ? "launcher_restarting" : "unavailable", message, 1);
     case Errc::kTimeout:
       return refuse_run_for(503, "host_full", message, 1);
     default:

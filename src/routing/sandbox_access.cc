@@ -23,6 +23,7 @@ asio::awaitable<SandboxAccess::Admission> SandboxAccess::admit(std::string id,
   }
   admission.verdict = Verdict::kAdmitted;
   admission.session = std::move(access.session);
+  admission.host_mask = std::move(access.host_mask);
   co_return admission;
 }
 

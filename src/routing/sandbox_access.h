@@ -42,6 +42,7 @@ class SandboxAccess {
   struct Admission {
     Verdict verdict = Verdict::kNotFound;
     std::shared_ptr<node::Session> session;  // set when admitted
+    std::string host_mask{};                 // of the sandbox, see store::SessionRecord
   };
   asio::awaitable<Admission> admit(std::string id, Authorize rights_of);
 

@@ -243,7 +243,8 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
       .profile = plan.profile_hash,
       .net = net::canonical_text(spec.net),
       .dependencies = plan.set ? plan.set->dependencies : glovebox::Dependencies{},
-      .layer = plan.set ? request.set_layer : std::string()};
+      .layer = plan.set ? request.set_layer : std::string(),
+      .host_mask = std::move(request.host_mask)};
   if (request.private_ports) record.port_token = random_label(40);
   const auto entry = std::make_shared<SessionEntry>(deps_.io, std::move(record));
   entry->memory = deps_.usage.hold(owner.key, needed);

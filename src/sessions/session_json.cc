@@ -38,7 +38,7 @@ json::object sandbox_json(const store::SessionRecord& session) {
           {"snapshot", wire::text_or_null(session.snapshot)},
           {"agent_id", wire::text_or_null(session.agent_id)},
           {"metadata", std::move(metadata)},
-          {"on_timeout", session.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
+          {"on_timeout", session.on_timeout == OnTimeout::kKill ? "kill" : "pause"},
           {"ttl_s", session.ttl_s},
           {"created_at", utc_text(session.created_ms)},
           {"expires_at", wire::time_or_null(session.expires_ms)},

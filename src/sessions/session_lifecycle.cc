@@ -37,7 +37,13 @@ Task<> SessionLifecycle::destroy(std::string project, std::string id) {
   co_return co_await end_and_destroy(entry, SessionState::kStopped, EndCause::kAsked, "deleted");
 }
 
-Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason) {
+Task<> SessionLifecycle::end_processes(const SandboxId& id) {
+  const std::shared_ptr<node::Session> session = service_.find_session(id);
+  if (!session) co_return fail(Errc::kUnavailable, "the sandbox has just ended");
+  co_return co_await session->end_processes();
+}
+
+Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, Keeps keeps) {
   store::SessionRecord& record = entry->record;
   if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
@@ -50,26 +56,36 @@ Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason) {
   }
   {
     const SessionRegistry::Counted pausing(registry_, registry_.pausing_of(record.project));
-    Result<> done = co_await service_.pause_session(record.id);
+    Result<> done;
+    if (keeps == Keeps::kFiles) done = co_await end_processes(record.id);
+    if (done) done = co_await service_.pause_session(record.id);
     if (is_over(record.state)) co_return fail(wrong_state(record.state));
     if (!done) co_return fail(std::move(done.error()));
   }
   CO_TRY_OK(registry_.set_state(entry, SessionState::kPaused, std::move(reason)));
+  record.paused_files_only = keeps == Keeps::kFiles;
   registry_.set_deadline(entry, options_.paused_max);
-  registry_.note(record.id, "paused", record.reason);
+  registry_.note(record.id, "paused",
+                 keeps == Keeps::kFiles ? "files only: its processes have ended" : record.reason);
   Result<> saved = co_await registry_.save(entry);
   registry_.publish(entry, "paused");
   co_return saved;
 }
 
-Task<> SessionLifecycle::resume_entry(EntryPtr entry) {
+Task<> SessionLifecycle::resume_entry(EntryPtr entry, Keeps keeps) {
   store::SessionRecord& record = entry->record;
   if (record.state != SessionState::kPaused) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
   Result<> done = co_await service_.resume_session(record.id);
+  // One that was paused without its memory has no processes.
+  if (done && keeps == Keeps::kFiles && !record.paused_files_only) {
+    done = co_await end_processes(record.id);
+    if (!done) (void)co_await service_.pause_session(record.id);  // as it was
+  }
   if (is_over(record.state)) co_return fail(wrong_state(record.state));
   if (!done) co_return fail(std::move(done.error()));
   CO_TRY_OK(registry_.set_state(entry, SessionState::kRunning, ""));
+  record.paused_files_only = false;
   registry_.set_deadline(entry, ttl_time(record.ttl_s));  // restart its time to live
   registry_.note(record.id, "resumed", "");
   Result<> saved = co_await registry_.save(entry);
@@ -77,11 +93,12 @@ Task<> SessionLifecycle::resume_entry(EntryPtr entry) {
   co_return saved;
 }
 
-Task<store::SessionRecord> SessionLifecycle::pause(std::string project, std::string id) {
+Task<store::SessionRecord> SessionLifecycle::pause(std::string project, std::string id,
+                                                   Keeps keeps) {
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
   const EntryUnlock unlock(entry);
-  CO_TRY_OK(co_await pause_entry(entry, ""));
+  CO_TRY_OK(co_await pause_entry(entry, "", keeps));
   co_return entry->record;
 }
 
@@ -89,12 +106,12 @@ Task<store::SessionRecord> SessionLifecycle::resume(std::string project, std::st
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
   const EntryUnlock unlock(entry);
-  CO_TRY_OK(co_await resume_entry(entry));
+  CO_TRY_OK(co_await resume_entry(entry, Keeps::kMemory));
   co_return entry->record;
 }
 
 Task<SessionLifecycle::Connected> SessionLifecycle::connect(std::string project, std::string id,
-                                                            std::uint64_t ttl_s) {
+                                                            std::uint64_t ttl_s, Keeps keeps) {
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY(const std::uint64_t wanted, ttl_of(ttl_s));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
@@ -102,7 +119,7 @@ Task<SessionLifecycle::Connected> SessionLifecycle::connect(std::string project,
   store::SessionRecord& record = entry->record;
   if (record.state == SessionState::kPaused) {
     record.ttl_s = wanted;
-    CO_TRY_OK(co_await resume_entry(entry));
+    CO_TRY_OK(co_await resume_entry(entry, keeps));
     Connected connected{.record = entry->record, .was_resumed = true};
     co_return connected;
   }
@@ -121,6 +138,7 @@ Task<SessionLifecycle::Connected> SessionLifecycle::connect(std::string project,
 asio::awaitable<void> SessionLifecycle::wake(std::string id) {
   const EntryPtr entry = registry_.find("*", id);
   if (entry == nullptr || entry->record.state != SessionState::kPaused) co_return;
+  if (entry->record.paused_files_only) co_return;
   const auto setting = entry->record.metadata.find(std::string(kAutoResume));
   if (setting == entry->record.metadata.end() || setting->second != "true") co_return;
   const auto resumed = co_await resume(entry->record.project, id);

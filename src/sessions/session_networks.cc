@@ -1,6 +1,7 @@
 #include "sessions/session_networks.h"
 
 #include "net/reach.h"
+#include "node/links/launcher_error.h"
 #include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {
@@ -16,7 +17,7 @@ Task<> SessionNetworks::set(EntryPtr entry, net::NetPolicy policy) {
   CO_TRY_OK(registry_.check_on_node(*entry));
   // Before the report, the gateway may apply policies that this server does not know yet.
   if (!is_restored_) {
-    co_return fail(Errc::kUnavailable, "the launcher has not reported its sandboxes yet");
+    co_return fail(node::launcher_error("the launcher has not reported its sandboxes yet"));
   }
   const std::string text = net::canonical_text(policy);
   Result<> set = co_await networks_.set_network(record.id, record.project, std::move(policy));

@@ -91,7 +91,7 @@ Task<> SessionReconciler::expire(EntryPtr entry) {
     const EntryUnlock unlock(entry);
     // Unless a request has ended it, paused it or kept it alive meanwhile.
     if (record.state == SessionState::kRunning && !entry->deadline) {
-      paused = co_await lifecycle_.pause_entry(entry, "ttl");
+      paused = co_await lifecycle_.pause_entry(entry, "ttl", kept_at_timeout(record.on_timeout));
     }
   }
   if (paused || record.state != SessionState::kRunning) co_return Result<>();

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "node/links/launcher_error.h"
 #include "sessions/session_json.h"
 #include "sessions/session_plan.h"
 #include "store/project_quota.h"
@@ -208,9 +209,8 @@ Task<store::SessionRecord> SessionRegistry::get(std::string project, std::string
 Result<> SessionRegistry::check_on_node(const SessionEntry& entry) const {
   const std::shared_ptr<node::Session> session = service_.find_session(entry.record.id);
   if (session) return {};
-  return fail(Errc::kUnavailable, service_.adopted()
-                                      ? "the sandbox has just ended"
-                                      : "the launcher has not reported its sandboxes yet");
+  if (service_.adopted()) return fail(Errc::kUnavailable, "the sandbox has just ended");
+  return fail(node::launcher_error("the launcher has not reported its sandboxes yet"));
 }
 
 Result<std::shared_ptr<node::Session>> SessionRegistry::use(const std::string& project,
@@ -247,7 +247,8 @@ void SessionRegistry::note(const SandboxId& id, std::string_view kind, std::stri
 PortAccess SessionRegistry::port_access(std::string_view id) {
   const EntryPtr entry = find("*", id);
   if (!entry) return {};
-  PortAccess access{.session = nullptr, .token = entry->record.port_token};
+  PortAccess access{
+      .session = nullptr, .token = entry->record.port_token, .host_mask = entry->record.host_mask};
   if (auto session = use("*", id)) access.session = std::move(*session);
   return access;
 }

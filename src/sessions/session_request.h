@@ -34,6 +34,7 @@ struct CreateRequest {
   OnTimeout on_timeout = OnTimeout::kKill;
   std::string agent_id;
   bool private_ports = false;
+  std::string host_mask{};  // see SessionRecord
   std::optional<Grade> min_grade;
   // The request has no profile.net; the dialect added a network that its clients expect. On a host
   // without networks the sandbox is created without one.

@@ -300,6 +300,10 @@ END;
 CREATE INDEX sessions_living ON sessions(seq) WHERE state < 5;
 CREATE INDEX sessions_living_by_project ON sessions(project, seq) WHERE state < 5;
 )sql"},
+    {"pauses that keep only the files, hosts that services see", R"sql(
+ALTER TABLE sessions ADD COLUMN paused_files_only INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN host_mask TEXT NOT NULL DEFAULT '';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

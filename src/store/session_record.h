@@ -43,6 +43,7 @@ struct SessionRecord {
   Metadata metadata{};
   std::vector<std::string> env{};  // "NAME=value"; not kept when it is over
   OnTimeout on_timeout = OnTimeout::kKill;
+  bool paused_files_only = false;  // while it is paused: its processes have ended
   std::uint64_t ttl_s = 0;
   // Wall clock, milliseconds since 1970, UTC. `expires_ms` of a paused one is when it is given up.
   std::int64_t created_ms = 0;
@@ -58,6 +59,8 @@ struct SessionRecord {
   std::string net = "\"none\"";  // what it may reach, as net::canonical_text() writes it
   Dependencies dependencies{};   // those of its template or snapshot included
   std::string layer{};           // that has them; or empty
+  // The Host that services in it see, with "${PORT}" for the port; empty: localhost and the port.
+  std::string host_mask{};
   bool operator==(const SessionRecord&) const = default;
 };
 

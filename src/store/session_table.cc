@@ -10,7 +10,7 @@ constexpr std::string_view kSessionColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
     "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net, "
-    "dependencies, layer";
+    "dependencies, layer, paused_files_only, host_mask";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -33,6 +33,7 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .metadata = unpack_metadata(row.text(9)),
                         .env = unpack_texts(row.text(10)),
                         .on_timeout = static_cast<OnTimeout>(row.integer(11)),
+                        .paused_files_only = row.integer(30) != 0,
                         .ttl_s = static_cast<std::uint64_t>(row.integer(12)),
                         .created_ms = row.integer(13),
                         .expires_ms = row.integer(14),
@@ -43,7 +44,8 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .port_token = row.text(25),
                         .net = row.text(27),
                         .dependencies = unpack_dependencies(row.text(28)),
-                        .layer = row.text(29)};
+                        .layer = row.text(29),
+                        .host_mask = row.text(31)};
   session.limits.memory_bytes = static_cast<std::uint64_t>(row.integer(18));
   session.limits.disk_bytes = static_cast<std::uint64_t>(row.integer(19));
   session.limits.disk_inodes = static_cast<std::uint32_t>(row.integer(20));
@@ -56,14 +58,16 @@ Result<SessionRecord> read_session(const Statement& row) {
 // `more`: further columns, with values that are SQL.
 Result<> write_changes(Database& db, const SessionRecord& session, const std::string& more) {
   TRY(Statement update,
-      db.prepare("UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
-                 "expires_ms = ?, ended_ms = ?, walls = ?, net = ?, bytes = ?" +
-                 more + " WHERE id = ? AND state < ?"));
+      db.prepare(
+          "UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
+          "expires_ms = ?, ended_ms = ?, walls = ?, net = ?, bytes = ?, paused_files_only = ?" +
+          more + " WHERE id = ? AND state < ?"));
   const std::string metadata = pack_metadata(session.metadata);
   TRY_OK(update
              .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
                    session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
-                   stored_bytes(session), session.id.str(), kStopped)
+                   stored_bytes(session), static_cast<int>(session.paused_files_only),
+                   session.id.str(), kStopped)
              .run());
   if (db.changes() == 0) return fail(Errc::kConflict, "the sandbox has ended");
   return {};
@@ -89,7 +93,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
                   "limits_asked_for, profile, port_token, template_id, net, dependencies, layer, "
-                  "bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "bytes, paused_files_only, host_mask) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const std::string dependencies = pack_dependencies(session.dependencies);
@@ -103,7 +108,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
                    session.profile, session.port_token, session.template_id, session.net,
-                   Blob{dependencies}, session.layer, bytes)
+                   Blob{dependencies}, session.layer, bytes,
+                   static_cast<int>(session.paused_files_only), session.host_mask)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }

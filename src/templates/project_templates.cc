@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "model/template_rules.h"
+#include "node/links/launcher_error.h"
 #include "store/store_call.h"
 
 namespace glovebox::templates {
@@ -266,7 +267,7 @@ Result<const TemplateStatus*> choose_template(const node::RunService& node,
       own != nullptr ? own_templates->known_status_of(*own) : node.find_template(name);
   if (status != nullptr && status->state != RuntimeState::kRemoved) return status;
   if (node.templates().empty() || (own != nullptr && !own_templates->settled())) {
-    return fail(Errc::kUnavailable, "the launcher has not reported its templates yet; try again");
+    return fail(node::launcher_error("the launcher has not reported its templates yet; try again"));
   }
   if (own != nullptr) {
     const TemplateStatus shown = own_templates->status_of(*own);

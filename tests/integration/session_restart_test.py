@@ -124,6 +124,26 @@ class Restart(server.Served):
             self.assertEqual(one.shell("echo back")["stdout"], "back\n")
             self.assertEqual(one.get(f"/processes/{number}")["state"], "running")
 
+    def test_a_session_that_was_paused_without_its_memory_stays_so(self):
+        with Session(self.client, template="base") as one:
+            count = "set -- /proc/[0-9]*; echo $#"
+            at_first = one.shell(count)["stdout"]
+            # They start others all the time, and ignore what can be ignored.
+            one.start("trap '' TERM HUP; bomb() { while :; do (bomb) & sleep 0.05; done; }; bomb")
+            one.shell("echo kept > f; until [ $(ls -d /proc/[0-9]* | wc -l) -gt 20 ]; do sleep 0.01; done")
+            answer = self.client.call("POST", f"/sandboxes/{one.id}/pause", {"memory": False})
+            self.assertEqual(answer.status, 204, answer)
+
+            self.kill_server()
+            one.client = self.client
+            self.assertEqual(one.state, "paused")
+            shown = self.client.get(f"/sandboxes/{one.id}").json
+            self.assertEqual((shown["state"], shown["pauseMode"]), ("paused", "filesystem"))
+            answer = self.client.call("POST", f"/v2/sandboxes/{one.id}/connect", {})
+            self.assertEqual(answer.status, 201, answer)
+            self.assertEqual(one.shell("cat f")["stdout"], "kept\n")
+            self.assertEqual(one.shell(count)["stdout"], at_first)
+
     def test_times_to_live_go_on(self):
         one = Session(self.client, ttl_s=4)
         self.kill_server()

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "api/testing/test_server.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::api {
 namespace {
@@ -134,7 +135,7 @@ TEST(RunRoute, TheCauseOfAnErrorDecidesTheStatus) {
            std::string(answer.headers.get("Retry-After"));
   };
   EXPECT_EQ(status(Errc::kResourceExhausted, "full"), "503 host_full 1");
-  EXPECT_EQ(status(Errc::kUnavailable, "the launcher is gone"), "503 launcher_restarting 1");
+  EXPECT_EQ(status(Errc::kUnavailable, "the launcher is gone"), "503 unavailable 1");
   EXPECT_EQ(status(Errc::kPolicy, "mount x"), "403 policy ");
   EXPECT_EQ(status(Errc::kUnsupported, "cpu_ms"), "422 unsupported ");
   EXPECT_EQ(status(Errc::kNotFound, "template"), "404 template_not_found ");
@@ -286,7 +287,7 @@ TEST(RunRoute, AnInterruptedIdempotentRequestDoesNotRunAgain) {
     EXPECT_EQ(test.node.jobs.size(), ran);
     return code_of(first);
   };
-  EXPECT_EQ(cut("launcher", [] { return fail(Errc::kUnavailable, "the launcher went away"); }),
+  EXPECT_EQ(cut("launcher", [] { return fail(node::launcher_error("it went away")); }),
             "launcher_restarting");
   EXPECT_EQ(cut("stop",
                 [] {

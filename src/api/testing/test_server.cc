@@ -160,6 +160,8 @@ void TestServer::begin(http::Method method, std::string target, std::string key,
   request.method = method;
   request.target = std::move(target);
   request.headers = std::move(headers);
+  const std::string* host = request.headers.find("Host");
+  request.host = host != nullptr ? *host : "localhost";
   if (!key.empty()) request.headers.add("X-API-Key", std::move(key));
   request.body = std::move(body);
   request.id = "rq" + random_label(20);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "node/async/pending_reply.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::node {
 namespace {
@@ -25,7 +26,7 @@ Result<> Layers::check(const std::string& id, const std::string& note) const {
   if (note.size() > kMaxLayerNote) {
     return fail(Errc::kInvalidArgument, "a layer's note is too long");
   }
-  if (!launcher_.up()) return fail(Errc::kUnavailable, "the launcher is not running");
+  if (!launcher_.up()) return fail(launcher_error("the launcher is not running"));
   return {};
 }
 
@@ -55,7 +56,7 @@ Task<> Layers::drop_layer(std::string id) {
 
 Task<std::vector<LayerRecord>> Layers::list_layers() {
   const std::shared_ptr<void> held = hold_();
-  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not running");
+  if (!launcher_.up()) co_return fail(launcher_error("the launcher is not running"));
   const Answer answer = std::make_shared<PendingReply<void>>(io_);
   const auto found = std::make_shared<std::vector<LayerRecord>>();
   launcher_.list_layers(

@@ -5,13 +5,14 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::node {
 namespace {
 
 constexpr std::size_t kLentFds = 3;
 
-Error launcher_gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
+Error launcher_gone() { return launcher_error("the launcher is gone"); }
 
 }  // namespace
 

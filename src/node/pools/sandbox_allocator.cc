@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/async/wake_signal.h"
+#include "node/links/launcher_error.h"
 #include "node/pools/cpu_weight.h"
 #include "node/pools/tenant_number.h"
 
@@ -444,7 +445,7 @@ void SandboxAllocator::fail_overdue(Clock::time_point now) {
   std::vector<std::pair<WaiterPtr, Error>> overdue;
   queue_.for_each([&](const WaiterPtr& waiter) {
     if (!launcher_.up() && now - std::max(waiter->since, gone_at_) >= options_.launcher_wait) {
-      overdue.emplace_back(waiter, Error(Errc::kUnavailable, "the launcher is not running"));
+      overdue.emplace_back(waiter, launcher_error("the launcher is not running"));
     } else if (now - waiter->since >= options_.queue_wait) {
       overdue.emplace_back(waiter,
                            Error(Errc::kResourceExhausted,
@@ -453,7 +454,7 @@ void SandboxAllocator::fail_overdue(Clock::time_point now) {
   });
   for (const WaiterPtr& waiter : being_created_) {
     if (now - waiter->creating_since < options_.create_wait) continue;
-    overdue.emplace_back(waiter, Error(Errc::kUnavailable, "the launcher does not answer"));
+    overdue.emplace_back(waiter, launcher_error("the launcher does not answer"));
   }
   for (auto& [waiter, error] : overdue) {
     forget(waiter);

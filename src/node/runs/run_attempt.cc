@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "node/links/launcher_error.h"
 #include "node/runs/output_files.h"
 #include "node/sandboxes/check_grade.h"
 #include "node/sandboxes/guest_pipe.h"
@@ -32,7 +33,7 @@ std::chrono::microseconds between(Clock::time_point from, Clock::time_point to) 
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
 }
 
-Error launcher_lost() { return Error(Errc::kUnavailable, "the launcher was lost during this run"); }
+Error launcher_lost() { return launcher_error("the launcher was lost during this run"); }
 
 // A mistake in the request, as opposed to a failure of ours.
 bool is_caller_mistake(int sys_errno) {
@@ -454,7 +455,7 @@ Task<> RunAttempt::await_ended() {
   while (!sandbox_->ended()) {
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (now() >= until) {
-      co_return fail(Errc::kUnavailable, "the launcher did not report the end of the sandbox");
+      co_return fail(launcher_error("the launcher did not report the end of the sandbox"));
     }
     co_await wait_until(until);
   }

@@ -7,11 +7,13 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::node {
 namespace {
 
-// The launcher reports why a sandbox has ended; if it does not, we end it.
+// The launcher reports why a sandbox has ended; if it does not, we end it. The agent reports the
+// end of each process.
 constexpr std::chrono::milliseconds kEndReport{2000};
 
 std::uint64_t new_epoch() {
@@ -63,6 +65,19 @@ Task<> LiveSession::handshake(Origin origin) {
   co_return Result<>();
 }
 
+Task<> LiveSession::end_processes() {
+  const auto self = shared_from_this();
+  CO_TRY_OK(co_await files_->end_processes());
+  // The answer may overtake the reports.
+  const Clock::time_point deadline = Clock::now() + kEndReport;
+  for (const ProcessInfo& process : processes_->all()) {
+    // One whose output nobody reads is reported later.
+    if (!process.ended) (void)co_await processes_->wait_exit(process.number, deadline);
+  }
+  if (!alive()) co_return fail(connection_->over_error());
+  co_return Result<>();
+}
+
 void LiveSession::destroy(bool was_asked, std::string why) {
   if (ended_ || !sandbox_) return;
   was_asked_ = was_asked_ || was_asked;
@@ -82,9 +97,10 @@ void LiveSession::disconnect(const std::string& why) {
   notifier_.notify_all();
 }
 
-void LiveSession::end_requests(const std::string& why) {
-  if (!connection_->end(why)) return;
-  processes_->end_all(why);
+void LiveSession::end_requests(Error why) {
+  const std::string message = why.message();
+  if (!connection_->end(std::move(why))) return;
+  processes_->end_all(message);
   files_->end_all(connection_->over_error());
   notifier_.notify_all();
 }
@@ -104,8 +120,11 @@ void LiveSession::report_end() {
     ended.reason = sandbox_->ended()->reason;
     ended.usage = sandbox_->ended()->usage;
   }
-  end_requests(ended.launcher_lost ? "the launcher was lost, and the sandbox with it"
-                                   : "the sandbox has ended");
+  if (ended.launcher_lost) {
+    end_requests(launcher_error("the launcher was lost, and the sandbox with it"));
+  } else {
+    end_requests("the sandbox has ended");
+  }
   connection_->close();
   end_timer_.cancel();
   sandbox_.reset();  // its part of the budget is free before the callback runs

@@ -95,6 +95,7 @@ class LiveSession final : public Session,
     return files_->transfer(std::move(request));
   }
   Task<UniqueFd> connect_port(std::uint16_t port) override { return files_->connect_port(port); }
+  Task<> end_processes() override;
 
  private:
   using ProcessStatuses = std::map<wire::ProcessNumber, wire::ProcessStatus>;
@@ -105,7 +106,8 @@ class LiveSession final : public Session,
   Result<> on_handshake_frame(wire::SessionFrame& frame);
   void sandbox_changed();
   void report_end();
-  void end_requests(const std::string& why);
+  void end_requests(Error why);
+  void end_requests(std::string why) { end_requests(Error(Errc::kUnavailable, std::move(why))); }
 
   boost::asio::io_context& io_;
   const NodeOptions& options_;

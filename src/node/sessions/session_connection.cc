@@ -2,14 +2,14 @@
 
 namespace glovebox::node {
 
-bool SessionConnection::end(const std::string& reason) {
+bool SessionConnection::end(Error reason) {
   if (end_reason_) return false;
-  end_reason_ = reason;
+  end_reason_ = std::move(reason);
   return true;
 }
 
 Error SessionConnection::over_error() const {
-  return Error(Errc::kUnavailable, end_reason_.value_or("the sandbox has ended"));
+  return end_reason_.value_or(Error(Errc::kUnavailable, "the sandbox has ended"));
 }
 
 Result<> SessionConnection::check_usable() const {

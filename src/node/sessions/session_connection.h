@@ -38,8 +38,9 @@ class SessionConnection {
   void set_ready() { ready_ = true; }
 
   // No more requests, for this reason. False: that was so already.
-  bool end(const std::string& reason);
+  bool end(Error reason);
   bool is_over() const { return end_reason_.has_value(); }
+  // kUnavailable.
   Error over_error() const;
 
   // kUnavailable: the session is over; kConflict: it is paused; kResourceExhausted: the agent does
@@ -51,7 +52,7 @@ class SessionConnection {
   const NodeOptions& options_;
   SessionLink link_;
   bool ready_ = false;
-  std::optional<std::string> end_reason_;
+  std::optional<Error> end_reason_;
 };
 
 }  // namespace glovebox::node

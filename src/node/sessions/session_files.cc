@@ -14,6 +14,7 @@ using std::chrono::seconds;
 // For a copy or a removal of a large tree.
 constexpr minutes kFileDoneWait{10};
 constexpr seconds kPortWait{10};
+constexpr seconds kEndWait{10};
 // The agent has 32 helper processes at most.
 constexpr std::size_t kMaxFileRequests = 22;
 constexpr std::size_t kMaxWatches = 8;
@@ -109,6 +110,25 @@ Task<UniqueFd> SessionFiles::connect_port(std::uint16_t port) {
   if (request->over) co_return fail(*request->over);
   if (request->port_refused) co_return fail(guest_error(*request->port_refused, "connect"));
   co_return fail(Errc::kTimeout, "the sandbox did not connect in time");
+}
+
+Task<> SessionFiles::end_processes() {
+  const auto self = shared_from_this();
+  CO_TRY_OK(connection_->check_usable());
+  CO_TRY(const std::shared_ptr<PendingRequest> request,
+         requests_.open(PendingRequest::Expects::kDone));
+  connection_->send(wire::EndProcesses{request->number});
+  const Clock::time_point deadline = Clock::now() + kEndWait;
+  while (!request->done && !request->over && Clock::now() < deadline) {
+    co_await request->wait(deadline);
+  }
+  requests_.close(request->number);
+  if (request->over) co_return fail(*request->over);
+  if (!request->done) {
+    co_return fail(Errc::kTimeout, "the processes of the sandbox did not end in time");
+  }
+  if (request->done->sys_errno != 0) co_return fail(helper_error(*request->done));
+  co_return Result<>();
 }
 
 bool SessionFiles::takes(const wire::SessionFrame& frame) {

@@ -1,5 +1,6 @@
-// Files and ports of one session. A small request is one call (run()); what is large goes through a
-// pipe whose end the agent sends (transfer()), straight into and out of the caller's buffer.
+// Requests to one session's agent that have an answer: files, ports, the end of all processes. A
+// small request is one call (run()); what is large goes through a pipe whose end the agent sends
+// (transfer()), straight into and out of the caller's buffer.
 //
 // Held by shared_ptr: transfers and calls under way keep it. Errors have the errno of the agent's
 // helper process; calls to a session that is over fail with kUnavailable. One thread.
@@ -22,6 +23,8 @@ class SessionFiles : public std::enable_shared_from_this<SessionFiles> {
   Task<wire::FileDone> run(wire::FileRequest request);
   Task<std::unique_ptr<FileTransfer>> transfer(wire::FileRequest request);
   Task<UniqueFd> connect_port(std::uint16_t port);
+  // Until the agent says that no process is left.
+  Task<> end_processes();
 
   // The frames that on_frame() is for.
   static bool takes(const wire::SessionFrame& frame);

@@ -215,5 +215,32 @@ TEST_F(SessionPorts, WhatIsNoConnectionEndsTheSession) {
   expect_broken(*session);
 }
 
+TEST_F(SessionTest, TheEndOfAllProcessesIsAwaited) {
+  begin_base();
+  const auto session = make();
+  auto started = start(*session);
+  auto ending = spawn(session->end_processes());
+  until([&] { return agent(*session).all<wire::EndProcesses>().size() == 1; });
+  EXPECT_FALSE(ending->has_value());
+  const auto request = agent(*session).all<wire::EndProcesses>()[0].request;
+  agent(*session).say(wire::FileDone{request, 0, {}, {}});
+  settle();
+  EXPECT_FALSE(ending->has_value());  // its exit has not been reported yet
+  agent(*session).say(wire::ProcessExited{started.info.number, {.signal = 9}, {}, {}, {}});
+  until([&] { return ending->has_value(); });
+  EXPECT_TRUE((*ending)->has_value());
+}
+
+TEST_F(SessionTest, ProcessesThatCannotBeEndedAreAnError) {
+  begin_base();
+  const auto session = make();
+  auto ending = spawn(session->end_processes());
+  until([&] { return agent(*session).all<wire::EndProcesses>().size() == 1; });
+  const auto request = agent(*session).all<wire::EndProcesses>()[0].request;
+  agent(*session).say(wire::FileDone{request, ENOTSUP, "no", {}});
+  until([&] { return ending->has_value(); });
+  EXPECT_FALSE((*ending)->has_value());
+}
+
 }  // namespace
 }  // namespace glovebox::node

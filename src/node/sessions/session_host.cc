@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "node/async/pending_reply.h"
+#include "node/links/launcher_error.h"
 #include "node/sandboxes/check_grade.h"
 
 namespace glovebox::node {
@@ -129,8 +130,8 @@ Task<> SessionHost::destroy_session(SandboxId id) {
     co_await session->notifier().wait(deadline);
   }
   if (session->ended()) co_return Result<>();
-  co_return fail(Errc::kUnavailable, stopped_ ? "the server is stopping"
-                                              : "the launcher did not end the sandbox in time");
+  if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
+  co_return fail(launcher_error("the launcher did not end the sandbox in time"));
 }
 
 Task<> SessionHost::freeze(LivePtr session, bool frozen) {

@@ -175,6 +175,10 @@ class Session {
 
   // A connected (or connecting, non-blocking) stream socket in the sandbox's own network.
   virtual Task<UniqueFd> connect_port(std::uint16_t port) = 0;
+
+  // Ends every process in the sandbox, as a restart of a machine does; its files stay. Returns when
+  // none is left, and the ends of known ones were reported.
+  virtual Task<> end_processes() = 0;
 };
 
 struct SessionEnded {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "node/async/pending_reply.h"
+#include "node/links/launcher_error.h"
 
 namespace glovebox::node {
 
@@ -56,7 +57,7 @@ void DynamicTemplates::on_template(const TemplateStatus& status) {
 
 Task<> DynamicTemplates::define(TemplateDefinition definition) {
   const std::shared_ptr<void> held = hold_();
-  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not running");
+  if (!launcher_.up()) co_return fail(launcher_error("the launcher is not running"));
   const std::uint64_t launcher = launchers_;
   const auto answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.define(definition, [answer](Result<> done) { answer->set(std::move(done)); });

@@ -1,4 +1,5 @@
 #include "node/testing/fake_services.h"
+#include "node/links/launcher_error.h"
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ std::optional<Error> FakeTemplateService::refusal_of(std::string_view id) const 
 
 Task<std::shared_ptr<Session>> FakeSessionService::create_session(SessionSpec spec,
                                                                   std::shared_ptr<CancelFlag>) {
-  if (!make) co_return fail(Errc::kUnavailable, "there is no launcher");
+  if (!make) co_return fail(launcher_error("there is no launcher"));
   CO_TRY(std::shared_ptr<Session> session, make(spec));
   alive[session->id()] = session;
   co_return session;

@@ -125,6 +125,7 @@ class NamedSession final : public node::Session {
     co_return no<std::unique_ptr<node::FileTransfer>>();
   }
   Task<UniqueFd> connect_port(std::uint16_t) override { co_return no<UniqueFd>(); }
+  Task<> end_processes() override { co_return no<void>(); }
 
  private:
   template <class T>

@@ -97,8 +97,15 @@ class FakeIdleSession : public node::Session {
     co_return transfer;
   }
   Task<UniqueFd> connect_port(std::uint16_t) override { co_return none(); }
+  Task<> end_processes() override {
+    ++times_emptied;
+    if (cannot_end) co_return fail(*cannot_end);
+    co_return Result<>();
+  }
 
   bool is_alive = true;
+  int times_emptied = 0;  // calls of end_processes()
+  std::optional<Error> cannot_end;
   std::vector<wire::FileRequest> requests;
   std::shared_ptr<FakeIdleTransfer::Plan> plan = std::make_shared<FakeIdleTransfer::Plan>();
 

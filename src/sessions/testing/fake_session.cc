@@ -238,5 +238,11 @@ Task<std::unique_ptr<node::FileTransfer>> FakeSession::transfer(wire::FileReques
 Task<UniqueFd> FakeSession::connect_port(std::uint16_t) {
   co_return fail(Errc::kUnsupported, "no ports here");
 }
+Task<> FakeSession::end_processes() {
+  for (const auto& [number, process] : all) {
+    if (!process->info.ended) process->exit(0, SIGKILL);
+  }
+  co_return Result<>();
+}
 
 }  // namespace glovebox::sessions

@@ -77,6 +77,7 @@ class FakeSession final : public node::Session {
   Task<wire::FileDone> file(wire::FileRequest request) override;
   Task<std::unique_ptr<node::FileTransfer>> transfer(wire::FileRequest request) override;
   Task<UniqueFd> connect_port(std::uint16_t port) override;
+  Task<> end_processes() override;
 
   // Ends when something has changed, or at the deadline.
   asio::awaitable<void> change(std::chrono::steady_clock::time_point deadline);

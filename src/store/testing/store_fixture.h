@@ -67,6 +67,7 @@ inline SessionRecord session_of(std::string project, std::string template_name =
                         .metadata = {{"a", "1"}, {"b", ""}, {"", "empty key"}, {"c", "\x01x"}},
                         .env = {"A=1", "B="},
                         .on_timeout = OnTimeout::kPause,
+                        .paused_files_only = true,
                         .ttl_s = 60,
                         .created_ms = 1000,
                         .expires_ms = 61'000,
@@ -78,7 +79,8 @@ inline SessionRecord session_of(std::string project, std::string template_name =
                                          .requirements = "c==1\n# ü",
                                          .lock = "",
                                          .preload = {"a"}},
-                        .layer = std::string(32, 'f')};
+                        .layer = std::string(32, 'f'),
+                        .host_mask = "${PORT}-x.example.com"};
   session.limits.memory_bytes = 123 << 20;
   session.limits.mark_asked_for(LimitKind::kMemory);
   return session;

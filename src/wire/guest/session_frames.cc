@@ -219,7 +219,7 @@ struct Fields {
     } else if constexpr (std::is_same_v<T, FileRequest>) {
       file_request(io, f);
     } else if constexpr (std::is_same_v<T, CommitFile> || std::is_same_v<T, AbandonFile> ||
-                         std::is_same_v<T, PortConnected>) {
+                         std::is_same_v<T, EndProcesses> || std::is_same_v<T, PortConnected>) {
       io.number(f.request);
     } else if constexpr (std::is_same_v<T, ConnectPort>) {
       io.number(f.request);

@@ -188,9 +188,16 @@ struct ConnectPort {
   bool operator==(const ConnectPort&) const = default;
 };
 
+// Kills every process of the sandbox but the agent, also those that nobody has numbered. Answered
+// by FileDone when none is left; the exits of numbered processes are reported as always.
+struct EndProcesses {
+  RequestNumber request = 0;
+  bool operator==(const EndProcesses&) const = default;
+};
+
 using ServerFrame = std::variant<Hello, StartProcess, Input, CloseInput, Subscribe, Unsubscribe,
                                  Acknowledge, SetLossy, SignalProcess, ResizeProcess, ForgetProcess,
-                                 FileRequest, CommitFile, AbandonFile, ConnectPort>;
+                                 FileRequest, CommitFile, AbandonFile, ConnectPort, EndProcesses>;
 
 // ---- from the agent ------------------------------------------------------------------------
 

@@ -61,7 +61,8 @@ std::vector<ServerFrame> server_frames() {
           snapshot,
           CommitFile{3},
           AbandonFile{4},
-          ConnectPort{5, 8080}};
+          ConnectPort{5, 8080},
+          EndProcesses{6}};
 }
 
 std::vector<SessionFrame> session_frames() {

@@ -2399,9 +2399,16 @@ export interface components {
             };
             /** @description pause the sandbox instead of killing it when its time to live has ended */
             autoPause?: boolean;
+            /**
+             * @description false: the pause at the end of its time to live keeps only the files; not together with autoResume
+             * @default true
+             */
+            autoPauseMemory?: boolean;
             autoResume?: {
                 enabled?: boolean;
             };
+            /** @description configuration of an MCP gateway, which the client starts itself. If there is no template mcp-gateway, the template base takes its place */
+            mcp?: Record<string, never>;
             network?: components["schemas"]["E2bNetwork"];
             /**
              * @description false means that only the destinations in allowOut can be reached
@@ -2415,12 +2422,14 @@ export interface components {
             /** @description 0.0.0.0/0 means everything, including names and IPv6 */
             denyOut?: string[];
             allowPublicTraffic?: boolean;
+            /** @description the Host that services in the sandbox see; ${PORT} is replaced by the port. Default: localhost and the port */
+            maskRequestHost?: string;
         };
         E2bConnect: {
             /** @description seconds; default 300 at /v2, otherwise 15 */
             timeout?: number;
             /**
-             * @description false is refused for a paused sandbox
+             * @description false: a paused sandbox starts anew, without its processes
              * @default true
              */
             memory?: boolean;
@@ -2488,9 +2497,13 @@ export interface components {
                 allowOut?: unknown[];
                 denyOut?: unknown[];
                 allowPublicTraffic?: boolean;
+                maskRequestHost?: string;
             };
-            /** @enum {string} */
-            pauseMode?: "full";
+            /**
+             * @description what the pause has kept
+             * @enum {string}
+             */
+            pauseMode?: "full" | "filesystem";
         };
         E2bMetric: {
             /** Format: date-time */
@@ -6455,7 +6468,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description false is refused, because a pause keeps the memory
+                     * @description false: its processes end, and only its files stay
                      * @default true
                      */
                     memory?: boolean;
@@ -6476,6 +6489,7 @@ export interface operations {
             404: components["responses"]["E2bError"];
             409: components["responses"]["E2bError"];
             429: components["responses"]["E2bError"];
+            504: components["responses"]["E2bError"];
         };
     };
     e2bResume: {
@@ -6552,6 +6566,7 @@ export interface operations {
             401: components["responses"]["E2bError"];
             403: components["responses"]["E2bError"];
             404: components["responses"]["E2bError"];
+            504: components["responses"]["E2bError"];
         };
     };
     e2bConnect: {
@@ -6594,6 +6609,7 @@ export interface operations {
             401: components["responses"]["E2bError"];
             403: components["responses"]["E2bError"];
             404: components["responses"]["E2bError"];
+            504: components["responses"]["E2bError"];
         };
     };
     e2bMetrics: {

@@ -6,6 +6,7 @@
 #include "base/wall_clock.h"
 #include "dialects/e2b/control/egress.h"
 #include "dialects/e2b/control/template_names.h"
+#include "http/origin_rules.h"
 #include "sessions/session_lifecycle.h"
 #include "wire/json/stored_policy.h"
 
@@ -31,10 +32,13 @@ std::uint32_t cpu_count(const Limits& limits) {
   return std::max<std::uint32_t>((limits.cpu_thousandths + 999) / 1000, 1);
 }
 
-// Host names of the form 3000-ID.<domain> lead to a sandbox's ports. On loopback every *.localhost
-// does, at the port that the client connected to.
+// Host names of the form 3000-ID.<domain> lead to a sandbox's ports, at the port that the client
+// connected to: that of a proxy may be another one than ours. On loopback every *.localhost does.
 json::value SandboxJson::domain_of(const http::Request& request) const {
-  if (!settings_.domain.empty()) return json::value(settings_.domain);
+  if (!settings_.domain.empty()) {
+    const std::string port = http::port_at_domain(request.host, settings_.domain);
+    return json::value(port.empty() ? settings_.domain : settings_.domain + ":" + port);
+  }
   if (!settings_.is_loopback) return nullptr;
   const std::string& host = request.host;
   const std::size_t colon = host.rfind(':');
@@ -85,12 +89,15 @@ json::object SandboxJson::detailed(const http::Request& request,
   detail["domain"] = domain_of(request);
   const net::NetPolicy reach = wire::stored_policy(record.net);
   detail["allowInternetAccess"] = reach.base != net::NetBase::kNone;
-  detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
+  detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kKill ? "kill" : "pause"},
                          {"autoResume", resumes_automatically(record)}};
   json::object network = egress_json(reach);
   network["allowPublicTraffic"] = record.port_token.empty();
+  if (!record.host_mask.empty()) network["maskRequestHost"] = record.host_mask;
   detail["network"] = std::move(network);
-  if (record.state == SessionState::kPaused) detail["pauseMode"] = "full";
+  if (record.state == SessionState::kPaused) {
+    detail["pauseMode"] = record.paused_files_only ? "filesystem" : "full";
+  }
   return detail;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/percent_encoding.h"
 #include "http/target.h"
+#include "routing/port_proxy.h"
 #include "sessions/session_lifecycle.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/request_fields.h"
@@ -19,6 +20,7 @@ using wire::ObjectReader;
 
 constexpr std::uint64_t kMaxTimeout = 365ull * 24 * 3600;  // the administrator allows less
 constexpr std::uint32_t kPage = 100;
+constexpr std::size_t kMaxMask = 1024;  // is_host_mask() allows less
 
 // An empty body is an empty object.
 Result<json::value> read_body(std::string_view body) {
@@ -33,8 +35,14 @@ Result<> read_network(ObjectReader& fields, CreateSandboxRequest& wanted) {
   if (value == nullptr) return {};
   TRY(ObjectReader network, ObjectReader::open(*value, "network"));
   TRY_OK(read_egress(network, wanted.egress));
-  if (is_given(network.take("maskRequestHost"))) {
-    return network.bad("maskRequestHost", "is not supported: services see the Host of the request");
+  TRY(const auto mask, network.text("maskRequestHost", kMaxMask));
+  if (mask && !mask->empty()) {
+    if (!routing::is_host_mask(*mask)) {
+      return network.bad("maskRequestHost",
+                         "must be a host name, with ${PORT} for the port of the service, like "
+                         "\"${PORT}-app.example.com\" or \"localhost:${PORT}\"");
+    }
+    wanted.request.host_mask = *mask;
   }
   if (is_given(network.take("httpsPorts"))) {
     return network.bad("httpsPorts",
@@ -48,7 +56,9 @@ Result<> read_network(ObjectReader& fields, CreateSandboxRequest& wanted) {
 Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) {
   TRY(const auto pauses, fields.truth("autoPause"));
   TRY(const auto keeps_memory, fields.truth("autoPauseMemory"));
-  if (pauses.value_or(false)) request.on_timeout = OnTimeout::kPause;
+  if (pauses.value_or(false)) {
+    request.on_timeout = keeps_memory.value_or(true) ? OnTimeout::kPause : OnTimeout::kPauseFiles;
+  }
   bool wakes = false;
   if (const json::value* value = fields.take("autoResume")) {
     TRY(ObjectReader resume, ObjectReader::open(*value, "autoResume"));
@@ -58,7 +68,6 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
   if (!keeps_memory.value_or(true)) {
     if (wakes) return fields.bad("autoPauseMemory", "must not be false together with autoResume");
     if (!pauses.value_or(false)) return fields.bad("autoPauseMemory", "requires autoPause");
-    return fields.bad("autoPauseMemory", "must not be false: a pause always keeps the memory");
   }
   if (wakes) request.metadata[std::string(sessions::kAutoResume)] = "true";
   return {};
@@ -67,9 +76,6 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
 Result<> refuse_hosted_features(ObjectReader& fields) {
   if (is_given(fields.take("volumeMounts"))) {
     return fields.bad("volumeMounts", "is not supported: this server has no volumes");
-  }
-  if (is_given(fields.take("mcp"))) {
-    return fields.bad("mcp", "is not supported: this server has no MCP gateway");
   }
   const json::value* iam = fields.take("iam");
   if (iam == nullptr || !iam->is_object()) return {};
@@ -173,6 +179,11 @@ Result<CreateSandboxRequest> parse_create(std::string_view body, std::uint64_t d
   }
   TRY_OK(read_lifecycle(fields, request));
   TRY_OK(read_network(fields, wanted));
+  // The client itself starts the gateway, with this configuration, after the creation.
+  if (const json::value* mcp = fields.take("mcp"); mcp != nullptr && !mcp->is_null()) {
+    if (!mcp->is_object()) return fields.bad("mcp", "must be an object");
+    wanted.has_mcp = true;
+  }
   TRY_OK(refuse_hosted_features(fields));
   return wanted;
 }

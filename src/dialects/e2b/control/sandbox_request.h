@@ -22,12 +22,13 @@ struct CreateSandboxRequest {
   std::string template_id = "base";
   sessions::CreateRequest request{};  // without template, snapshot and net
   EgressRequest egress{};
+  bool has_mcp = false;  // the client starts an MCP gateway in it
 };
 Result<CreateSandboxRequest> parse_create(std::string_view body, std::uint64_t default_timeout);
 
 struct ConnectRequest {
   std::uint64_t timeout_s = 0;
-  bool memory = true;  // false: the client wants a reboot
+  bool memory = true;  // false: a paused sandbox starts anew
 };
 Result<ConnectRequest> parse_connect(std::string_view body, std::uint64_t default_timeout);
 

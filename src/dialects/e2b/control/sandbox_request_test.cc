@@ -52,16 +52,16 @@ TEST(E2bCreate, UnsupportedFieldsAreRefusedByName) {
       {R"({"metadata":{"glovebox.auto_resume":"true"}})", "autoResume"},
       {R"({"envVars":{"A=B":"1"}})", "envVars"},
       {R"({"autoPauseMemory":false})", "autoPauseMemory"},
-      {R"({"autoPause":true,"autoPauseMemory":false})", "autoPauseMemory"},
       {R"({"autoPause":true,"autoPauseMemory":false,"autoResume":{"enabled":true}})", "autoResume"},
       {R"({"network":{"allowOut":["127.1"]}})", "network.allowOut"},
       {R"({"network":{"rules":{"a.example":[]}}})", "network.rules"},
       {R"({"network":{"egressProxy":{"address":"p:1"}}})", "network.egressProxy"},
-      {R"({"network":{"maskRequestHost":"h"}})", "network.maskRequestHost"},
+      {R"({"network":{"maskRequestHost":5}})", "network.maskRequestHost"},
+      {R"({"network":{"maskRequestHost":"h\r\nX-Own: 1"}})", "network.maskRequestHost"},
       {R"({"network":{"httpsPorts":[8443]}})", "network.httpsPorts"},
       {R"({"iam":{"tokens":{"aws":{}}}})", "iam.tokens"},
       {R"({"volumeMounts":[{"name":"v","path":"/v"}]})", "volumeMounts"},
-      {R"({"mcp":{"x":{}}})", "mcp"},
+      {R"({"mcp":["x"]})", "mcp"},
       {R"([])", "object"},
       {R"({"timeout":5,"timeout":6})", ""},
   };
@@ -71,6 +71,28 @@ TEST(E2bCreate, UnsupportedFieldsAreRefusedByName) {
     EXPECT_EQ(wanted.error().code(), Errc::kInvalidArgument) << body;
     EXPECT_THAT(wanted.error().message(), HasSubstr(field)) << body;
   }
+}
+
+TEST(E2bCreate, APauseAtTheTimeoutMayKeepOnlyTheFiles) {
+  const auto on_timeout = [](const char* body) {
+    return parse_create(body, kTimeoutV2).value().request.on_timeout;
+  };
+  EXPECT_EQ(on_timeout(R"({"autoPause":true,"autoPauseMemory":false})"), OnTimeout::kPauseFiles);
+  EXPECT_EQ(on_timeout(R"({"autoPause":true,"autoPauseMemory":true})"), OnTimeout::kPause);
+  EXPECT_EQ(on_timeout(R"({"autoPause":false,"autoPauseMemory":true})"), OnTimeout::kKill);
+}
+
+TEST(E2bCreate, AHostMaskAndAGatewayAreRead) {
+  const CreateSandboxRequest wanted =
+      parse_create(R"({"network":{"maskRequestHost":"${PORT}-a.example"},"mcp":{"x":{"k":"v"}}})",
+                   kTimeoutV2)
+          .value();
+  EXPECT_EQ(wanted.request.host_mask, "${PORT}-a.example");
+  EXPECT_TRUE(wanted.has_mcp);
+  const CreateSandboxRequest bare =
+      parse_create(R"({"mcp":null,"network":{}})", kTimeoutV2).value();
+  EXPECT_FALSE(bare.has_mcp);
+  EXPECT_EQ(bare.request.host_mask, "");
 }
 
 TEST(E2bRequests, SmallBodies) {

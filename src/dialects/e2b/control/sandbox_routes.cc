@@ -19,9 +19,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxIdempotencyKey = 255;
-constexpr std::string_view kNoReboot =
-    "memory: false is not supported; a paused sandbox continues where it was and cannot be "
-    "rebooted";
+// The template that clients ask for when their program names none and wants an MCP gateway.
+constexpr std::string_view kGatewayTemplate = "mcp-gateway";
+constexpr std::string_view kBaseTemplate = "base";
 
 Response json_response(const json::value& body, int status = 200) {
   return Response::json(json::serialize(body), status);
@@ -36,6 +36,10 @@ Result<std::string> agent_id_of(const Request& request) {
     return fail(Errc::kInvalidArgument, "Idempotency-Key: must have at most 255 characters");
   }
   return "e2b:" + std::string(key);
+}
+
+sessions::Keeps keeps_of(bool memory) {
+  return memory ? sessions::Keeps::kMemory : sessions::Keeps::kFiles;
 }
 
 Response refuse_paused(const std::string& id) {
@@ -82,7 +86,7 @@ Task<Response> SandboxRoutes::create(Request& request, std::uint64_t default_tim
   CO_TRY(CreateSandboxRequest wanted, parse_create(request.body, default_timeout));
   CO_TRY(wanted.request.agent_id, agent_id_of(request));
   co_await deps_.template_watcher.wait_until_known();
-  CO_TRY(Source source, deps_.names.find(caller.project, wanted.template_id));
+  CO_TRY(Source source, source_of(caller.project, wanted));
   wanted.request.template_name = std::move(source.template_name);
   wanted.request.snapshot = std::move(source.snapshot);
   wanted.request.profile.net = policy_of(wanted.egress, deps_.settings.ceiling);
@@ -91,6 +95,16 @@ Task<Response> SandboxRoutes::create(Request& request, std::uint64_t default_tim
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted.request));
   if (!creation.made) co_return creation_refusal(creation.refusal);
   co_return json_response(deps_.sandbox_json.with_tokens(request, creation.made->record), 201);
+}
+
+// A server without a template "mcp-gateway" makes the sandbox from the base template, where the
+// client does not find the gateway: it reports that, in its own words, and kills the sandbox.
+Result<Source> SandboxRoutes::source_of(const std::string& project,
+                                        const CreateSandboxRequest& wanted) const {
+  Result<Source> source = deps_.names.find(project, wanted.template_id);
+  const bool has_default = wanted.has_mcp && wanted.template_id == kGatewayTemplate;
+  if (source || !has_default || source.error().code() != Errc::kNotFound) return source;
+  return deps_.names.find(project, kBaseTemplate);
 }
 
 Task<Response> SandboxRoutes::create_v1(Request& request, ResponseWriter&) {
@@ -156,8 +170,9 @@ Task<Response> SandboxRoutes::get(Request& request, ResponseWriter&) {
 }
 
 Task<Response> SandboxRoutes::expire_now(std::string project, std::string id, OnTimeout action) {
-  if (action == OnTimeout::kPause) {
-    auto paused = co_await deps_.lifecycle.pause(std::move(project), id);
+  if (action != OnTimeout::kKill) {
+    const sessions::Keeps keeps = sessions::kept_at_timeout(action);
+    auto paused = co_await deps_.lifecycle.pause(std::move(project), id, keeps);
     if (!paused) co_return fail(change_error(std::move(paused.error()), id));
   } else {
     auto destroyed = co_await deps_.lifecycle.destroy(std::move(project), id);
@@ -204,12 +219,7 @@ Task<Response> SandboxRoutes::pause(Request& request, ResponseWriter&) {
   const std::string id = sandbox_id_of(request);
   CO_TRY(const auto record, co_await find_sandbox(deps_.registry, caller.project, id));
   if (record.state == SessionState::kPaused) co_return refusal(409, "the sandbox is paused");
-  if (memory && !*memory) {
-    co_return refusal(400,
-                      "memory: false is not supported; a pause always keeps the memory. Take a "
-                      "snapshot to keep only the files");
-  }
-  auto paused = co_await deps_.lifecycle.pause(caller.project, id);
+  auto paused = co_await deps_.lifecycle.pause(caller.project, id, keeps_of(memory.value_or(true)));
   if (paused) co_return Response::empty(204);
   if (paused.error().code() == Errc::kConflict) {
     // Another request has paused or ended it meanwhile.
@@ -223,9 +233,10 @@ Task<Response> SandboxRoutes::pause(Request& request, ResponseWriter&) {
 }
 
 Task<Response> SandboxRoutes::connect_to(Request& request, std::string project,
-                                         std::uint64_t timeout_s) {
+                                         ConnectRequest wanted) {
   const std::string id = sandbox_id_of(request);
-  auto connected = co_await deps_.lifecycle.connect(std::move(project), id, timeout_s);
+  auto connected = co_await deps_.lifecycle.connect(std::move(project), id, wanted.timeout_s,
+                                                    keeps_of(wanted.memory));
   if (!connected) co_return fail(change_error(std::move(connected.error()), id));
   co_return json_response(deps_.sandbox_json.with_tokens(request, connected->record),
                           connected->was_resumed ? 201 : 200);
@@ -237,16 +248,14 @@ Task<Response> SandboxRoutes::resume(Request& request, ResponseWriter&) {
   CO_TRY(const auto record,
          co_await find_sandbox(deps_.registry, caller.project, sandbox_id_of(request)));
   if (record.state != SessionState::kPaused) co_return refusal(409, "the sandbox is running");
-  co_return co_await connect_to(request, caller.project, wanted.timeout_s);
+  co_return co_await connect_to(request, caller.project, wanted);
 }
 
 Task<Response> SandboxRoutes::connect(Request& request, std::uint64_t default_timeout) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(const ConnectRequest wanted, parse_connect(request.body, default_timeout));
-  CO_TRY(const auto record,
-         co_await find_sandbox(deps_.registry, caller.project, sandbox_id_of(request)));
-  if (record.state == SessionState::kPaused && !wanted.memory) co_return refusal(400, kNoReboot);
-  co_return co_await connect_to(request, caller.project, wanted.timeout_s);
+  CO_TRY_OK(co_await find_sandbox(deps_.registry, caller.project, sandbox_id_of(request)));
+  co_return co_await connect_to(request, caller.project, wanted);
 }
 
 Task<Response> SandboxRoutes::connect_v1(Request& request, ResponseWriter&) {

@@ -59,6 +59,7 @@ class SandboxRoutes {
 
  private:
   Task<http::Response> create(http::Request& request, std::uint64_t default_timeout);
+  Result<Source> source_of(const std::string& project, const CreateSandboxRequest& wanted) const;
   Task<http::Response> list(http::Request& request, store::SessionFilter filter);
   // By the query's "template". False: no such template, so no sandbox matches.
   bool filter_by_template(const std::string& project, const http::Request& request,
@@ -67,7 +68,7 @@ class SandboxRoutes {
   Task<http::Response> expire_now(std::string project, std::string id, OnTimeout action);
   Task<http::Response> connect(http::Request& request, std::uint64_t default_timeout);
   Task<http::Response> connect_to(http::Request& request, std::string project,
-                                  std::uint64_t timeout_s);
+                                  ConnectRequest wanted);
 
   const Dependencies deps_;
 };

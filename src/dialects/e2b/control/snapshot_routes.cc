@@ -82,6 +82,7 @@ sessions::CreateRequest fork_request(const store::SessionRecord& source, std::st
   wanted.metadata = source.metadata;
   wanted.on_timeout = source.on_timeout;
   wanted.private_ports = !source.port_token.empty();
+  wanted.host_mask = source.host_mask;
   profile.net = wire::stored_policy(source.net);
   return wanted;
 }

@@ -70,6 +70,7 @@ class SessionAgent {
   void on_process(std::uint64_t key);
   bool flush();
   void reap();
+  static void kill_all();
   void note_end(pid_t pid, int status, const rusage& usage);
 
   void handle(const wire::Hello& hello);
@@ -87,6 +88,7 @@ class SessionAgent {
   void handle(const wire::CommitFile& commit) { files_.commit(commit.request); }
   void handle(const wire::AbandonFile& abandon) { files_.abandon(abandon.request); }
   void handle(const wire::ConnectPort& connect) { ports_.connect(connect); }
+  void handle(const wire::EndProcesses& end);
 
   void start_cold(SessionProcess& process, const wire::StartProcess& start,
                   const SessionUser& user);
@@ -109,6 +111,8 @@ class SessionAgent {
   ProcessTable processes_{kProcess};
   std::deque<WaitingToJoin> waiting_to_join_;
   bool children_changed_ = false;
+  // Set while all processes are being ended.
+  std::optional<wire::RequestNumber> ending_;
 };
 
 // ---- the loop ------------------------------------------------------------------------------
@@ -267,15 +271,24 @@ bool SessionAgent::flush() {
 }
 
 void SessionAgent::reap() {
-  while (true) {
+  pid_t pid = 0;
+  do {
     int status = 0;
     rusage usage{};
-    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
-    if (pid <= 0) break;
-    note_end(pid, status, usage);
-  }
+    pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid > 0) note_end(pid, status, usage);
+  } while (pid > 0);
+  const bool is_none_left = pid < 0 && errno == ECHILD;
   processes_.enforce_bounds();
+  if (!ending_) return;
+  // Also what was started meanwhile. Orphans become children of PID 1 and are waited for here.
+  if (!is_none_left) return kill_all();
+  outbox_.queue(wire::FileDone{*std::exchange(ending_, std::nullopt), 0, {}, {}});
 }
+
+// All of the sandbox and nothing else: the agent of a session is PID 1 of the sandbox's own pid
+// namespace. The kernel signals all at once, so no process can start another to survive.
+void SessionAgent::kill_all() { (void)::kill(-1, SIGKILL); }
 
 void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
   files_.reaped(pid);
@@ -302,6 +315,7 @@ void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
 // ---- processes -----------------------------------------------------------------------------
 
 void SessionAgent::handle(const wire::Hello& hello) {
+  ending_.reset();
   files_.abandon_all();
   ports_.drop_all();
   outbox_.discard();
@@ -459,6 +473,16 @@ void SessionAgent::handle(const wire::SignalProcess& signal) {
 
 void SessionAgent::handle(const wire::ResizeProcess& resize) {
   if (SessionProcess* process = processes_.find(resize.process)) process->resize(resize.size);
+}
+
+void SessionAgent::handle(const wire::EndProcesses& end) {
+  if (::getpid() != 1) {  // kill(-1) would reach beyond the sandbox
+    return outbox_.queue(
+        wire::FileDone{end.request, ENOTSUP, "this sandbox has no pid namespace", {}});
+  }
+  ending_ = end.request;
+  kill_all();
+  children_changed_ = true;
 }
 
 void SessionAgent::handle(const wire::ForgetProcess& wanted) {

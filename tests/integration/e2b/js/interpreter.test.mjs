@@ -37,6 +37,18 @@ describe('interpreter', { ...together, concurrency: 2 }, () => {
     assert.equal((await sandbox.runCode('round(area(radius), 2)')).text, '12.57')
   })
 
+  it('starts anew after a pause without memory', async (t) => {
+    const sandbox = await fresh(t)
+    await sandbox.runCode('x = 1; open("kept.txt", "w").write("kept")')
+    const context = await sandbox.createCodeContext({ cwd: '/tmp' })
+    await sandbox.runCode('x = 2', { context })
+    await sandbox.pause({ keepMemory: false })
+    await sandbox.connect()
+    assert.equal((await sandbox.runCode('x')).error.name, 'NameError')
+    assert.equal((await sandbox.runCode('open("kept.txt").read()')).text, 'kept')
+    assert.equal((await sandbox.runCode('x', { context })).error.name, 'NameError')
+  })
+
   it('counts executions', async (t) => {
     const sandbox = await fresh(t)
     assert.equal((await sandbox.runCode('1')).executionCount, 1)

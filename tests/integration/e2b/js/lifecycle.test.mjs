@@ -1,5 +1,5 @@
 // A sandbox's life: made, looked at, given time, paused, woken, ended; and who may do that.
-import { api, assert, describe, e2b, ended, fresh, it, Sandbox, Seen, together } from './support.mjs'
+import { api, assert, describe, e2b, ended, fresh, it, plain, Sandbox, Seen, together } from './support.mjs'
 
 const nobody = 'sb' + '0'.repeat(20)
 
@@ -11,6 +11,9 @@ async function streaming(sandbox) {
   await out.has('begun')
   return { over: command.wait().catch((error) => error) }
 }
+
+// As the server says it: the client leaves out what it does not know.
+const plainInfo = async (sandbox) => JSON.parse((await api('GET', `/sandboxes/${sandbox.sandboxId}`)).text)
 
 describe('lifecycle', together, () => {
   it('makes a sandbox of the default template', async (t) => {
@@ -202,14 +205,60 @@ describe('lifecycle', together, () => {
     assert.equal((await sandbox.getInfo()).state, 'running')
   })
 
-  it('says that a pause keeps the memory, and nothing else', async (t) => {
+  // A process that has left its parents and its session, and ignores what it can.
+  const daemon = `setsid sh -c 'trap "" TERM HUP INT; echo $$ > daemon; while :; do sleep 1; done' > /dev/null 2>&1 &`
+  const started = (sandbox) =>
+    sandbox.commands.run(`rm -f daemon; ${daemon} until [ -s daemon ]; do sleep 0.01; done; kill -0 $(cat daemon)`)
+  const isAlive = async (sandbox) =>
+    (await sandbox.commands.run('kill -0 $(cat daemon) 2> /dev/null && echo alive || echo ended')).stdout.trim() === 'alive'
+
+  it('keeps only its files when it is paused without its memory', async (t) => {
     const sandbox = await fresh(t)
-    await assert.rejects(sandbox.pause({ keepMemory: false }), e2b.SandboxError)
-    assert.equal(await sandbox.isRunning(), true)
+    const token = (await plainInfo(sandbox)).envdAccessToken
+    await sandbox.files.write('kept.txt', 'kept')
+    await sandbox.commands.run('echo sudo | sudo tee /etc/kept > /dev/null')
+    await started(sandbox)
+    assert.equal(await isAlive(sandbox), true)
+    const background = await sandbox.commands.run('sleep 1000', { background: true })
+    await sandbox.pause({ keepMemory: false })
+    assert.equal((await plainInfo(sandbox)).pauseMode, 'filesystem')
+    assert.equal(await sandbox.isRunning(), false)
+    assert.equal((await plainInfo(sandbox)).state, 'paused')
+    await sandbox.connect()
+    assert.equal(await isAlive(sandbox), false)
+    assert.equal(await sandbox.commands.kill(background.pid), false)
+    assert.deepEqual(await sandbox.commands.list(), [])
+    assert.equal(await sandbox.files.read('kept.txt'), 'kept')
+    assert.equal((await sandbox.commands.run('cat /etc/kept')).stdout, 'sudo\n')
+    assert.equal((await plainInfo(sandbox)).envdAccessToken, token)
+  })
+
+  it('keeps its processes otherwise, unless the resume is a reboot', async (t) => {
+    const sandbox = await fresh(t)
+    await started(sandbox)
     await sandbox.pause({ keepMemory: true })
-    await assert.rejects(sandbox.connect({ onResume: 'reboot' }), e2b.SandboxError)
-    assert.equal((await sandbox.getInfo()).state, 'paused')
-    await assert.rejects(Sandbox.create({ lifecycle: { onTimeout: { action: 'pause', keepMemory: false } } }), e2b.SandboxError)
+    assert.equal((await plainInfo(sandbox)).pauseMode, 'full')
+    await sandbox.connect()
+    assert.equal(await isAlive(sandbox), true)
+    await sandbox.pause()
+    await sandbox.connect({ onResume: 'reboot' })
+    assert.equal(await isAlive(sandbox), false)
+    // A sandbox that runs is not rebooted.
+    await started(sandbox)
+    await sandbox.connect({ onResume: 'reboot' })
+    assert.equal(await isAlive(sandbox), true)
+  })
+
+  it('keeps only its files at its timeout when it was made so', async (t) => {
+    const sandbox = await fresh(t, { lifecycle: { onTimeout: { action: 'pause', keepMemory: false } } })
+    await sandbox.files.write('kept.txt', 'kept')
+    await started(sandbox)
+    await sandbox.setTimeout(0)
+    assert.equal((await plainInfo(sandbox)).pauseMode, 'filesystem')
+    await sandbox.connect()
+    assert.equal(await isAlive(sandbox), false)
+    assert.equal(await sandbox.files.read('kept.txt'), 'kept')
+    await assert.rejects(Sandbox.create({ lifecycle: { onTimeout: { action: 'pause', keepMemory: false }, autoResume: true } }))
   })
 
   it('measures what it uses', async (t) => {
@@ -220,6 +269,54 @@ describe('lifecycle', together, () => {
     assert.ok(metrics.memUsed > 0 && metrics.memUsed <= metrics.memTotal && metrics.cpuUsedPct >= 0)
     assert.ok(metrics.diskUsed >= 3_000_000)
     assert.ok(Math.abs(metrics.timestamp - Date.now()) < 60_000)
+  })
+
+  it('starts an MCP gateway where the template has one', async (t) => {
+    const first = await fresh(t)
+    // Goes on in the background once it serves, as the original does.
+    await first.files.write('/usr/local/bin/mcp-gateway', `#!/usr/bin/python3
+import http.server, json, os, sys
+assert sys.argv[1] == "--config" and os.getuid() == 0
+config, token = json.loads(sys.argv[2]), os.environ["GATEWAY_ACCESS_TOKEN"]
+os.makedirs("/etc/mcp-gateway", exist_ok=True)
+open("/etc/mcp-gateway/.token", "w").write(token)
+class Gateway(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        good = self.headers["Authorization"] == "Bearer " + token and self.path == "/mcp"
+        body = json.dumps(list(config)).encode()
+        self.send_response(200 if good else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 50005), Gateway)
+if os.fork(): os._exit(0)
+os.setsid()
+for fd in range(3): os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+server.serve_forever()
+`, { user: 'root' })
+    await first.commands.run('chmod 755 /usr/local/bin/mcp-gateway', { user: 'root' })
+    const snapshot = await first.createSnapshot({ name: 'mcp-gateway' })
+    t.after(() => Sandbox.deleteSnapshot(snapshot.snapshotId))
+    // The client names no template: it then asks for "mcp-gateway".
+    const sandbox = ended(t, await Sandbox.create({ mcp: { weather: { key: "it's" } }, timeoutMs: 60_000 }))
+    assert.ok(sandbox.getMcpUrl().endsWith('/mcp'))
+    const call = (token) => plain('POST', '/mcp', { headers: { Authorization: `Bearer ${token}`,
+      'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '50005' } })
+    const answer = await call(await sandbox.getMcpToken())
+    assert.deepEqual([answer.status, answer.text], [200, '["weather"]'])
+    assert.equal((await call('another')).status, 401)
+    const again = await Sandbox.connect(sandbox.sandboxId)
+    assert.equal(await again.getMcpToken(), await sandbox.getMcpToken())
+  })
+
+  it('is gone, with the error of the client, where the template has no MCP gateway', async (t) => {
+    const mine = { marked: `mcp-${Date.now()}` }
+    for (const more of [{ template: 'base' }, { template: 'code-interpreter-v1' }]) {
+      await assert.rejects(Sandbox.create({ ...more, mcp: { weather: {} }, metadata: mine }), (error) =>
+        error instanceof e2b.SandboxError && /Failed to start MCP gateway: .*mcp-gateway.*not found/.test(error.message))
+    }
+    assert.deepEqual(await Sandbox.list({ query: { metadata: mine } }).nextItems(), [])
   })
 
   it('says what a server on one machine does not have', async (t) => {

@@ -39,6 +39,36 @@ describe('routing', together, () => {
     assert.deepEqual([answer.status, answer.text], [200, `page of ${sandbox.sandboxId}`])
   })
 
+  it('shows services the host that was asked for', async (t) => {
+    const seen = async (network) => {
+      const sandbox = await fresh(t, { network })
+      const said = new Seen()
+      await sandbox.commands.run(
+        `python3 -u -c '
+import http.server as h
+class Shows(h.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = (self.headers["Host"] + " " + self.headers["X-Forwarded-Host"]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+server = h.HTTPServer(("127.0.0.1", 3000), Shows)
+print("up")
+server.serve_forever()'`, { background: true, timeoutMs: 0, onStdout: said.push })
+      await said.has('up')
+      assert.equal((await sandbox.getInfo()).network.maskRequestHost, network.maskRequestHost)
+      const [host, forwarded] = (await plain('GET', '/', { host: sandbox.getHost(3000) })).text.split(' ')
+      assert.equal(forwarded, sandbox.getHost(3000))
+      assert.equal((await plain('GET', '/', { headers: to(sandbox, 3000) })).text.split(' ')[0], host)
+      return host
+    }
+    assert.equal(await seen({}), 'localhost:3000')
+    assert.equal(await seen({ maskRequestHost: '${PORT}-app.example.com' }), '3000-app.example.com')
+    assert.equal(await seen({ maskRequestHost: 'localhost:${PORT}' }), 'localhost:3000')
+    await assert.rejects(Sandbox.create({ network: { maskRequestHost: 'a b' } }), /maskRequestHost/)
+  })
+
   it('says that nothing listens there', async (t) => {
     const sandbox = await fresh(t)
     const answer = await plain('GET', '/', { headers: to(sandbox, 3001) })

@@ -347,6 +347,29 @@ class Life(Cases):
         self.assertEqual(sandbox.commands.run("echo awake").stdout, "awake\n")
 
     @unittest.skipUnless(at_least("2.60.0"), "newer clients only")
+    def test_pause_without_memory(self):
+        sandbox = self.fresh(lifecycle={"on_timeout": {"action": "pause", "mode": "filesystem"}})
+        for pause in (lambda: sandbox.pause(mode="filesystem"), lambda: sandbox.set_timeout(0)):
+            sandbox.files.write("f", "kept")
+            command = sandbox.commands.run("sleep 300", background=True, timeout=0)
+            pause()
+            self.assertEqual(sandbox.get_info().state, e2b.SandboxState.PAUSED)
+            sandbox.connect(timeout=60)
+            self.assertEqual(sandbox.commands.list(), [])
+            self.assertFalse(sandbox.commands.kill(command.pid))
+            self.assertEqual(sandbox.files.read("f"), "kept")
+        command = sandbox.commands.run("sleep 300", background=True, timeout=0)
+        sandbox.pause()
+        sandbox.connect(timeout=60, on_resume="reboot")
+        self.assertEqual(sandbox.commands.list(), [])
+
+    def test_mcp_without_a_gateway(self):
+        with self.assertRaisesRegex(e2b.SandboxException, "Failed to start MCP gateway: .*mcp-gateway"):
+            Sandbox.create(mcp={"exa": {"apiKey": "x"}}, metadata={"marked": "mcp"})
+        query = e2b.SandboxQuery(metadata={"marked": "mcp"})
+        self.assertEqual(Sandbox.list(query=query).next_items(), [])
+
+    @unittest.skipUnless(at_least("2.60.0"), "newer clients only")
     def test_a_creation_that_is_repeated(self):
         word = f"key-{os.getpid()}"
         one = self.fresh(idempotency_key=word)
