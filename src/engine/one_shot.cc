@@ -333,7 +333,8 @@ Result<> OneShot::finish() {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
-    outcome.timed_out = request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.timed_out =
+        ended_by_cpu_rlimit(request_.sandbox.limits, exited_->signal, exited_->cpu_us);
   } else {
     outcome.timed_out =
         ended_->reason == EndReason::kWallTimeout || ended_->reason == EndReason::kCpuTimeout;

@@ -413,7 +413,7 @@ void RunAttempt::fill_outcome() {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Without a cgroup that counts CPU time, RLIMIT_CPU of the process did.
-    outcome.timed_out = job_.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.timed_out = ended_by_cpu_rlimit(job_.limits, exited_->signal, exited_->cpu_us);
   } else {
     outcome.timed_out = overdue_ || ended.reason == EndReason::kWallTimeout ||
                         ended.reason == EndReason::kCpuTimeout;
