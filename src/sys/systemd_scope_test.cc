@@ -48,18 +48,18 @@ class FakeManager {
     EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
               0);
     EXPECT_EQ(::listen(listener_.get(), 1), 0);
-    thread_ = std::thread([this, greeting = std::move(greeting), reply = std::move(reply)] {
+    thread_ = std::thread([this, hello = std::move(greeting), answer = std::move(reply)] {
       const UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       char buffer[4096];
       if (::recv(client.get(), buffer, sizeof buffer, 0) <= 0) return;
-      (void)::send(client.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+      (void)::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
       std::string asked;
-      while (!reply.empty() && asked.find("StartTransientUnit") == std::string::npos) {
+      while (!answer.empty() && asked.find("StartTransientUnit") == std::string::npos) {
         const ssize_t got = ::recv(client.get(), buffer, sizeof buffer, 0);
         if (got <= 0) return;
         asked.append(buffer, static_cast<std::size_t>(got));
       }
-      (void)::send(client.get(), reply.data(), reply.size(), MSG_NOSIGNAL);
+      (void)::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
     });
   }
   ~FakeManager() {
@@ -80,15 +80,15 @@ TEST(SystemdScope, AnAnswerIsSuccessAndAnErrorIsNotAndSignalsAreSkipped) {
   reply[0] = 'l';
   reply[1] = 2;
   // Five bytes of body and three of fields, which are padded.
-  std::string signal(16 + 8 + 5, '\0');
-  signal[0] = 'l';
-  signal[1] = 4;
-  signal[4] = 5;
-  signal[12] = 3;
-  const FakeManager good("OK 0123\r\n", signal + reply);
+  std::string report(16 + 8 + 5, '\0');
+  report[0] = 'l';
+  report[1] = 4;
+  report[4] = 5;
+  report[12] = 3;
+  const FakeManager good("OK 0123\r\n", report + reply);
   EXPECT_TRUE(start_scope(good.path(), "x.scope", 7));
   reply[1] = 3;
-  const FakeManager bad("OK 0123\r\n", signal + reply);
+  const FakeManager bad("OK 0123\r\n", report + reply);
   EXPECT_FALSE(start_scope(bad.path(), "x.scope", 7));
 }
 

@@ -4,8 +4,6 @@
 namespace glovebox::contract {
 namespace {
 
-using ::testing::HasSubstr;
-
 class ProgramLimits : public EngineContract {};
 
 // Touches 500 MB in a single call into the kernel. A program that runs code of its own between its
