@@ -24,6 +24,20 @@ bool outcome_is(const std::string& word, const SandboxReport& report) {
 
 }  // namespace
 
+std::string_view judgement_name(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kHeld:
+      return "stopped";
+    case Judgement::kBroken:
+      return "succeeded";
+    case Judgement::kKernelLacks:
+      return "kernel-lacks-it";
+    case Judgement::kNotTried:
+      break;
+  }
+  return "not-tried";
+}
+
 std::string first_line(const std::string& text) {
   const std::string line = text.substr(0, std::min(text.find('\n'), size_t{300}));
   return line;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "attack/attack_table.h"
 
@@ -23,8 +24,10 @@ enum class Judgement {
   kHeld,
   kBroken,       // the attack succeeded
   kKernelLacks,  // nothing to attack on this kernel
-  kNotTried,     // no verdict, which counts as badly as kBroken
+  kNotTried,     // no verdict: neither a wall that held nor one that fell
 };
+// "stopped", "succeeded", "kernel-lacks-it" or "not-tried".
+std::string_view judgement_name(Judgement judgement);
 
 struct Verdict {
   std::string name;

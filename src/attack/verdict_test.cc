@@ -66,5 +66,12 @@ TEST(Verdict, WhatTheKernelLacksIsReportedAndNotCounted) {
   EXPECT_FALSE(verdict.counted);
 }
 
+TEST(Verdict, EveryJudgementHasAWordOfItsOwn) {
+  EXPECT_EQ(judgement_name(Judgement::kHeld), "stopped");
+  EXPECT_EQ(judgement_name(Judgement::kBroken), "succeeded");
+  EXPECT_EQ(judgement_name(Judgement::kNotTried), "not-tried");
+  EXPECT_EQ(judgement_name(Judgement::kKernelLacks), "kernel-lacks-it");
+}
+
 }  // namespace
 }  // namespace glovebox::attack

@@ -334,7 +334,7 @@ Result<> OneShot::finish() {
     }
     // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
     outcome.cpu_exceeded =
-        request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+        ended_by_cpu_rlimit(request_.sandbox.limits, exited_->signal, exited_->cpu_us);
     outcome.timed_out = outcome.cpu_exceeded;
   } else {
     outcome.cpu_exceeded = ended_->reason == EndReason::kCpuTimeout;

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "launcher/delegated_cgroups.h"
 #include "launcher/layers/host_layer.h"
 #include "launcher/orphan_sweep.h"
 #include "launcher/policy/policy.h"
@@ -108,7 +109,7 @@ Result<> run_launcher(const LauncherOptions& options) {
   if (options.sandboxes != 0) {
     policy.max_sandboxes = std::min(policy.max_sandboxes, options.sandboxes);
   }
-  const sys::CgroupRoots roots = cgroup_roots();
+  const sys::CgroupRoots roots = rootless ? delegated_cgroup_roots(shared) : cgroup_roots();
   const std::string base = default_state_base();
   sweep_orphaned_mounts(base);
   sweep_dead_launchers(base, roots);

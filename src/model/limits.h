@@ -1,5 +1,6 @@
-// What a sandbox may use. Plain numbers; who asked for them decides what happens when the host
-// cannot enforce one: an explicit limit is refused, a default falls back and is listed as missing.
+// What a sandbox may use. Plain numbers. Where no cgroup enforces memory or CPU time, rlimits bound
+// each process instead and the answer lists that weaker wall. For a CPU share there is no weaker
+// one: an explicit share is refused, a default goes without and is listed as missing.
 #pragma once
 
 #include <chrono>

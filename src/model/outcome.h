@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "model/limits.h"
 #include "model/wall.h"
 
 namespace glovebox {
@@ -45,6 +47,14 @@ struct Outcome {
   EngineKind engine = EngineKind::kJail;
   WallSet walls;
 };
+
+// Whether RLIMIT_CPU ended the program, which is all that bounds CPU time where no cgroup counts
+// it: SIGXCPU first, and SIGKILL a second later for a program that handles that.
+inline bool ended_by_cpu_rlimit(const Limits& limits, int signal, std::uint64_t cpu_us) {
+  if (limits.cpu_time.count() == 0) return false;
+  return signal == SIGXCPU ||
+         (signal == SIGKILL && std::chrono::microseconds(cpu_us) >= limits.cpu_time);
+}
 
 inline constexpr int kExitTimeout = 124;
 inline constexpr int kExitGloveboxFailed = 125;

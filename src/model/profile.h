@@ -50,8 +50,8 @@ struct ProfileRequest {
   bool operator==(const ProfileRequest&) const = default;
 };
 
-// Requested limits are marked as asked for: a host that cannot enforce one of
-// those refuses, while a default falls back and is listed as missing.
+// Requested limits are marked as asked for: see model/limits.h for what a host does that cannot
+// enforce one of them.
 Profile fill_in(const ProfileRequest& requested, const Limits& defaults);
 
 // JSON with sorted keys, no spaces, whole numbers only (milliseconds, bytes, thousandths of a

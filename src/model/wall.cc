@@ -52,6 +52,10 @@ std::string_view wall_name(Wall wall) {
       return "scrubbed-environment";
     case Wall::kBoundedCapabilities:
       return "bounded-capabilities";
+    case Wall::kMemoryPerProcess:
+      return "memory-limit-per-process";
+    case Wall::kCpuTimePerProcess:
+      return "cpu-time-limit-per-process";
     case Wall::kCount:
       break;
   }

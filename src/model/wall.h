@@ -35,6 +35,9 @@ enum class Wall : std::uint8_t {
   // Of a session, in place of the two above: root inside has a few capabilities in
   // its own user namespace, and no way to others.
   kBoundedCapabilities,
+  // Where no cgroup bounds all processes together, rlimits bound each of them.
+  kMemoryPerProcess,
+  kCpuTimePerProcess,
   kCount,
 };
 

@@ -42,6 +42,7 @@ CgroupLayout parse_cgroup_mounts(std::string_view mountinfo) {
     const std::vector<std::string_view> left = split(line.substr(0, dash), ' ');
     const std::vector<std::string_view> right = split(line.substr(dash + 3), ' ');
     if (left.size() < 5 || right.size() < 3) continue;
+    layout.mounted_groups.emplace(std::string(left[4]), std::string(left[3]));
     if (right[0] == "cgroup2" && layout.v2_mount.empty()) layout.v2_mount = std::string(left[4]);
     if (right[0] != "cgroup") continue;
     for (const std::string_view option : split(right[2], ',')) {

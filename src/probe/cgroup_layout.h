@@ -12,6 +12,8 @@ struct CgroupLayout {
   std::string v2_mount;                          // empty: no v2 tree
   bool v2_has_controllers = false;               // memory and pids are to be had there
   std::map<std::string, std::string> v1_mounts;  // controller -> mount point
+  // Mount point -> the cgroup that is mounted there: "/", or a container's own.
+  std::map<std::string, std::string> mounted_groups;
 
   bool usable_v2() const { return !v2_mount.empty() && v2_has_controllers; }
   // "v2", "hybrid", "v1" or "none".

@@ -6,6 +6,7 @@
 
 #include "probe/cgroup_trials.h"
 #include "probe/kernel_text.h"
+#include "probe/user_scope.h"
 
 namespace glovebox::probe {
 
@@ -21,11 +22,13 @@ std::optional<Parent> parent_of(const std::string& controller, const CgroupFacts
   const CgroupLayout& layout = facts.layout;
   if (layout.usable_v2()) {
     if (facts.is_root) return Parent{layout.v2_mount, CgroupVersion::kV2};
-    if (facts.own_group.empty()) return std::nullopt;
-    return Parent{facts.own_group, CgroupVersion::kV2};
+    if (facts.own.v2.empty()) return std::nullopt;
+    return Parent{facts.own.v2, CgroupVersion::kV2};
   }
-  const auto found = layout.v1_mounts.find(controller);
-  if (found == layout.v1_mounts.end()) return std::nullopt;
+  const std::map<std::string, std::string>& groups =
+      facts.is_root ? layout.v1_mounts : facts.own.v1;
+  const auto found = groups.find(controller);
+  if (found == groups.end()) return std::nullopt;
   return Parent{found->second, CgroupVersion::kV1};
 }
 
@@ -43,7 +46,7 @@ const char* limit_file(const std::string& controller, CgroupVersion version) {
 }
 
 // The v2 tree gives groups below a controller only when the parent says so, and a parent with
-// processes of its own (save the root) cannot say so.
+// processes of its own (save the root) cannot say so. An ordinary user's launcher moves them.
 void explain_absent_v2_controller(const Parent& found_parent, ControllerTrial& trial) {
   const std::string offered = read_text(found_parent.parent + "/cgroup.controllers").value_or("");
   if (!lists_controller(offered, trial.name)) {
@@ -52,7 +55,7 @@ void explain_absent_v2_controller(const Parent& found_parent, ControllerTrial& t
   }
   const bool is_root_group = ::access((found_parent.parent + "/cgroup.type").c_str(), F_OK) != 0;
   const std::string members = read_text(found_parent.parent + "/cgroup.procs").value_or("");
-  if (!is_root_group && !trim(members).empty()) {
+  if (!is_root_group && !trim(members).empty() && !is_given_to_user(found_parent.parent)) {
     trial.attempt = Attempt::failed(
         found_parent.parent + " contains processes, so it cannot delegate " + trial.name, -1);
     return;
@@ -72,6 +75,15 @@ ControllerTrial try_controller(const std::string& name, CgroupFacts& facts) {
     return trial;
   }
   trial.where = found_parent->parent;
+  if (facts.asks_for_scope()) {
+    trial.where = "a scope of the user's systemd";
+    trial.attempt = facts.scope;
+    trial.to_be_enabled = lists_controller(facts.scope_controllers, name);
+    if (facts.scope.ok() && !trial.to_be_enabled) {
+      trial.attempt = Attempt::failed("not delegated to this user's systemd", -1);
+    }
+    return trial;
+  }
   sweep_trial_groups(found_parent->parent);
   const Result<TrialGroup> group = TrialGroup::make(found_parent->parent, name);
   if (!group) {
@@ -95,9 +107,35 @@ ControllerTrial try_controller(const std::string& name, CgroupFacts& facts) {
   return trial;
 }
 
+// As the launcher does. The scope ends with the helper.
+void try_scope(CgroupFacts& facts) {
+  facts.user_systemd = has_user_systemd();
+  if (!facts.asks_for_scope()) return;
+  facts.scope = attempt_in_helper(
+      [&facts] {
+        if (auto entered = enter_user_scope(facts.layout); !entered) {
+          return Attempt::failed(entered.error().message(), -1);
+        }
+        const std::string group = detect_own_cgroups(facts.layout).v2;
+        if (!may_make_groups_in(group)) return Attempt::failed("make a cgroup in " + group);
+        Attempt worked = Attempt::worked();
+        worked.note = read_text(group + "/cgroup.controllers").value_or("");
+        return worked;
+      },
+      std::chrono::seconds(3));
+  facts.scope_controllers = std::string(trim(facts.scope.note));
+}
+
 void try_levers(CgroupFacts& facts) {
-  facts.v1_freezer = facts.layout.v1_mounts.contains("freezer");
-  const std::string parent = facts.is_root ? facts.layout.v2_mount : facts.own_group;
+  const auto& freezers = facts.is_root ? facts.layout.v1_mounts : facts.own.v1;
+  const auto freezer = freezers.find("freezer");
+  facts.v1_freezer =
+      freezer != freezers.end() && (facts.is_root || may_make_groups_in(freezer->second));
+  if (facts.asks_for_scope()) {
+    facts.freeze = facts.kill = facts.scope;
+    return;
+  }
+  const std::string parent = facts.is_root ? facts.layout.v2_mount : facts.own.v2;
   if (parent.empty()) {
     facts.freeze = facts.kill = Attempt::failed("no v2 tree", -1);
     return;
@@ -129,9 +167,29 @@ void explain_layout(const CgroupFacts& facts, Findings& findings) {
   findings.push_back(std::move(finding));
 }
 
-constexpr const char* kDelegate =
-    "systemd-run --user --scope -p Delegate=yes -- glovebox ... has one, for freeze and kill; "
-    "limits need root";
+// For a user of a host whose limits are in v1: every controller has a hierarchy of its own.
+std::string give_v1_groups(const CgroupFacts& facts) {
+  std::string mounts;
+  for (const char* controller : {"memory", "pids", "cpu", "cpuacct", "freezer"}) {
+    const auto found = facts.layout.v1_mounts.find(controller);
+    if (found != facts.layout.v1_mounts.end()) mounts += " " + found->second;
+  }
+  return "as root, give this user cgroups and put the shell into them: for g in" + mounts +
+         "; do mkdir $g/$USER; chown -R $USER $g/$USER; echo SHELL_PID > $g/$USER/cgroup.procs; "
+         "done";
+}
+
+std::string how_to_get_delegation(const CgroupFacts& facts) {
+  if (facts.layout.usable_v2()) {
+    if (facts.user_systemd) {
+      return "sudo systemctl edit user@.service: [Service] Delegate=cpu memory pids; then log in "
+             "again";
+    }
+    return "log in through systemd, with XDG_RUNTIME_DIR set (or: sudo loginctl enable-linger "
+           "$USER), and the launcher asks the user's systemd for a cgroup; else run as root (sudo)";
+  }
+  return facts.layout.v1_mounts.empty() ? "run as root (sudo)" : give_v1_groups(facts);
+}
 
 // `where`: the tree that refused; empty when no tree has the controller.
 std::string fix_for_limits(const CgroupFacts& facts, const std::string& where) {
@@ -140,7 +198,31 @@ std::string fix_for_limits(const CgroupFacts& facts, const std::string& where) {
                ? "mount the controller, or boot with systemd.unified_cgroup_hierarchy=1"
                : "run outside a container, or in one with a writable cgroup hierarchy of its own";
   }
-  return "run as root (sudo)";
+  return "get delegation (see below), or run as root (sudo)";
+}
+
+void explain_delegation(const CgroupFacts& facts, Findings& findings) {
+  Finding finding{"cgroups", "delegation", State::kOk, "", ""};
+  if (facts.asks_for_scope() && facts.scope.ok()) {
+    finding.detail = "the user's systemd gave a scope with: " +
+                     (facts.scope_controllers.empty() ? "no controller" : facts.scope_controllers) +
+                     "; the launcher asks for one of its own";
+  } else if (facts.own_group_delegated && facts.all_limits()) {
+    finding.detail = "this user's cgroups are the user's to change: limits and pausing work";
+  } else if (facts.all_limits()) {
+    finding.detail = "this user's cgroups are the user's to change: limits work";
+  } else if (facts.own.v2.empty()) {
+    finding.detail = "this user has no v2 cgroup";
+  } else {
+    finding.detail = facts.own.v2 + " is " +
+                     (facts.own_group_delegated ? "delegated" : "not delegated") + " to this user";
+  }
+  if (!facts.all_limits()) {
+    finding.state = State::kWarn;
+    finding.detail += "; memory and CPU time are bounded per process, by rlimits";
+    finding.fix = how_to_get_delegation(facts);
+  }
+  findings.push_back(std::move(finding));
 }
 
 void explain_levers(const CgroupFacts& facts, Findings& findings) {
@@ -150,9 +232,8 @@ void explain_levers(const CgroupFacts& facts, Findings& findings) {
   } else {
     Finding finding{"cgroups", "freeze and kill", State::kWarn, "", ""};
     finding.detail = !facts.freeze.ok() ? facts.freeze.why() : facts.kill.why();
-    finding.detail += facts.is_root && facts.v1_freezer
-                          ? "; the v1 freezer is used instead"
-                          : "; a sandbox is ended through its pid namespace";
+    finding.detail += facts.v1_freezer ? "; the v1 freezer is used instead"
+                                       : "; a sandbox is ended through its pid namespace";
     if (facts.is_root && facts.layout.v2_mount.empty()) {
       finding.fix = "mount a v2 hierarchy beside the v1 ones: /sys/fs/cgroup/unified";
     } else if (facts.kill.error == ENOENT || facts.freeze.error == ENOENT) {
@@ -181,11 +262,8 @@ bool CgroupFacts::all_limits() const {
                      [](const ControllerTrial& trial) { return trial.attempt.ok(); });
 }
 
-std::optional<std::string> v2_group_of(std::string_view proc_self_cgroup) {
-  for (const std::string_view line : split(proc_self_cgroup, '\n')) {
-    if (line.starts_with("0::/")) return std::string(line.substr(3));
-  }
-  return std::nullopt;
+bool CgroupFacts::asks_for_scope() const {
+  return !is_root && user_systemd && layout.usable_v2() && !is_given_to_user(own.v2);
 }
 
 bool lists_controller(std::string_view cgroup_controllers, std::string_view name) {
@@ -197,10 +275,10 @@ CgroupFacts probe_cgroups() {
   CgroupFacts facts;
   facts.layout = detect_cgroup_layout();
   facts.is_root = ::geteuid() == 0;
-  if (const auto text = read_text("/proc/self/cgroup"); text && !facts.layout.v2_mount.empty()) {
-    if (const auto group = v2_group_of(*text)) {
-      facts.own_group = facts.layout.v2_mount + (*group == "/" ? "" : *group);
-    }
+  if (!facts.is_root) {
+    facts.own = detect_own_cgroups(facts.layout);
+    facts.own.v2 = without_members_group(facts.own.v2);
+    try_scope(facts);
   }
   for (const char* name : {"memory", "pids", "cpu"}) {
     facts.controllers.push_back(try_controller(name, facts));
@@ -224,14 +302,7 @@ void explain(const CgroupFacts& facts, Findings& findings) {
     }
     findings.push_back(std::move(finding));
   }
-  if (!facts.is_root) {
-    findings.push_back(
-        {"cgroups", "delegation", facts.own_group_delegated ? State::kOk : State::kWarn,
-         facts.own_group.empty()     ? "this user has no v2 cgroup"
-         : facts.own_group_delegated ? facts.own_group + " is delegated to this user"
-                                     : facts.own_group + " is not delegated to this user",
-         facts.own_group_delegated || facts.own_group.empty() ? "" : kDelegate});
-  }
+  if (!facts.is_root) explain_delegation(facts, findings);
   explain_levers(facts, findings);
 }
 

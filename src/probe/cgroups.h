@@ -12,6 +12,7 @@
 #include "probe/attempt.h"
 #include "probe/cgroup_layout.h"
 #include "probe/finding.h"
+#include "probe/own_cgroups.h"
 
 namespace glovebox::probe {
 
@@ -28,22 +29,25 @@ struct CgroupFacts {
   CgroupLayout layout{};
   bool is_root = false;
   std::vector<ControllerTrial> controllers{};
-  std::string own_group{};           // an ordinary user's, in the v2 tree; empty when there is none
-  bool own_group_delegated = false;  // a group could really be made in it
-  Attempt freeze{};                  // v2 cgroup.freeze, until cgroup.events says frozen
-  Attempt kill{};                    // v2 cgroup.kill of a frozen process
+  OwnCgroups own{};                  // an ordinary user's
+  bool own_group_delegated = false;  // a group could really be made in the v2 one
+  bool user_systemd = false;         // an ordinary user has one to ask for a scope
+  Attempt scope{};                  // which was tried, if the v2 cgroup is not the user's to change
+  std::string scope_controllers{};  // that came with it
+  Attempt freeze{};                 // v2 cgroup.freeze, until cgroup.events says frozen
+  Attempt kill{};                   // v2 cgroup.kill of a frozen process
   bool v1_freezer = false;
   bool memory_peak = false;
   bool pids_peak = false;
 
   bool all_limits() const;
+  // An ordinary user's v2 cgroup is not the user's to change, but systemd may give another.
+  bool asks_for_scope() const;
 };
 
 CgroupFacts probe_cgroups();
 void explain(const CgroupFacts& facts, Findings& findings);
 
-// The path of the v2 line ("0::/user.slice/...") of /proc/self/cgroup.
-std::optional<std::string> v2_group_of(std::string_view proc_self_cgroup);
 bool lists_controller(std::string_view cgroup_controllers, std::string_view name);
 
 }  // namespace glovebox::probe

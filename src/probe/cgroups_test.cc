@@ -22,14 +22,6 @@ CgroupLayout pure_v2() {
   return layout;
 }
 
-TEST(Cgroups, FindsTheV2GroupOfThisProcess) {
-  EXPECT_EQ(v2_group_of("0::/user.slice/user-1000.slice/session-2.scope\n"),
-            "/user.slice/user-1000.slice/session-2.scope");
-  EXPECT_EQ(v2_group_of("9:name=systemd:/x\n4:memory:/y\n0::/\n"), "/");
-  EXPECT_EQ(v2_group_of("4:memory:/y\n"), std::nullopt);
-  EXPECT_EQ(v2_group_of(""), std::nullopt);
-}
-
 TEST(Cgroups, AControllerIsAWholeWord) {
   EXPECT_TRUE(lists_controller("cpuset cpu io memory hugetlb pids\n", "cpu"));
   EXPECT_FALSE(lists_controller("cpuset io\n", "cpu"));
@@ -44,35 +36,59 @@ TEST(Cgroups, AllLimitsMeansEachOfThem) {
   EXPECT_FALSE(facts.all_limits());
 }
 
-TEST(Cgroups, TellsAnOrdinaryUserOnV2OfDelegation) {
+CgroupFacts user_without_cgroups(CgroupLayout layout) {
   CgroupFacts facts;
-  facts.layout = pure_v2();
-  facts.own_group = "/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
+  facts.layout = std::move(layout);
+  facts.own.v2 = "/no/such/cgroup/user.slice/user-1000.slice/session-2.scope";
   facts.controllers = {{.name = "memory",
-                        .where = facts.own_group,
+                        .where = facts.own.v2,
                         .attempt = Attempt::failed("create a cgroup", EACCES)}};
   facts.freeze = facts.kill = Attempt::failed("create a cgroup", EACCES);
-  Findings findings;
-  explain(facts, findings);
-  ASSERT_NE(find(findings, "memory limit"), nullptr);
-  EXPECT_EQ(find(findings, "memory limit")->state, State::kMissing);
-  EXPECT_THAT(find(findings, "memory limit")->fix, HasSubstr("run as root"));
-  ASSERT_NE(find(findings, "delegation"), nullptr);
-  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("Delegate=yes"));
-  EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("not delegated"));
+  return facts;
 }
 
-TEST(Cgroups, AUserWithoutAV2GroupIsNotSentToDelegation) {
-  CgroupFacts facts;
-  facts.layout.v1_mounts = {{"memory", "/sys/fs/cgroup/memory"}};
-  facts.controllers = {{.name = "memory",
-                        .where = "/sys/fs/cgroup/memory",
-                        .attempt = Attempt::failed("create a cgroup", EACCES)}};
+TEST(Cgroups, TellsAnOrdinaryUserOnV2HowToGetDelegation) {
+  Findings findings;
+  explain(user_without_cgroups(pure_v2()), findings);
+  ASSERT_NE(find(findings, "memory limit"), nullptr);
+  EXPECT_EQ(find(findings, "memory limit")->state, State::kMissing);
+  EXPECT_THAT(find(findings, "memory limit")->fix, HasSubstr("delegation"));
+  ASSERT_NE(find(findings, "delegation"), nullptr);
+  EXPECT_EQ(find(findings, "delegation")->state, State::kWarn);
+  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("enable-linger"));
+  EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("not delegated"));
+  EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("per process"));
+}
+
+TEST(Cgroups, TellsAUserWhoseSystemdLacksAControllerWhereToAddIt) {
+  CgroupFacts facts = user_without_cgroups(pure_v2());
+  facts.user_systemd = true;
+  facts.scope_controllers = "memory pids";
   Findings findings;
   explain(facts, findings);
-  ASSERT_NE(find(findings, "memory limit"), nullptr);
-  EXPECT_THAT(find(findings, "memory limit")->fix, HasSubstr("run as root"));
   ASSERT_NE(find(findings, "delegation"), nullptr);
+  EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("memory pids"));
+  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("Delegate=cpu memory pids"));
+}
+
+TEST(Cgroups, TellsAnOrdinaryUserOnV1WhichCgroupsRootCanGive) {
+  CgroupLayout layout;
+  layout.v1_mounts = {{"memory", "/sys/fs/cgroup/memory"}, {"freezer", "/sys/fs/cgroup/freezer"}};
+  Findings findings;
+  explain(user_without_cgroups(layout), findings);
+  ASSERT_NE(find(findings, "delegation"), nullptr);
+  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("/sys/fs/cgroup/memory /sys"));
+  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("chown"));
+}
+
+TEST(Cgroups, AUserWithAllLimitsNeedsNoFix) {
+  CgroupFacts facts;
+  facts.layout.v1_mounts = {{"memory", "/sys/fs/cgroup/memory"}};
+  facts.controllers = {{.name = "memory"}, {.name = "pids"}, {.name = "cpu"}};
+  Findings findings;
+  explain(facts, findings);
+  ASSERT_NE(find(findings, "delegation"), nullptr);
+  EXPECT_EQ(find(findings, "delegation")->state, State::kOk);
   EXPECT_EQ(find(findings, "delegation")->fix, "");
 }
 

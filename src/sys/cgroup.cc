@@ -122,6 +122,8 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
     try_part(roots.v1_freezer, std::move(freezer));
   }
   group.features_.any = !group.parts_.empty();
+  group.features_.cpu_time =
+      group.part_with(&Part::cpuacct) != nullptr || group.part_with(&Part::v2) != nullptr;
   group.set_limits(limits);
   for (const Part& part : group.parts_) {
     // What every sandbox has alike. Absent where there is no swap.
@@ -317,7 +319,9 @@ std::optional<std::size_t> Cgroup::members() const {
 Result<> Cgroup::freeze(bool frozen) const {
   const Part* part = part_with(&Part::freezer);
   if (part == nullptr) {
-    return fail(Errc::kUnsupported, "no cgroup hierarchy of this host can freeze processes");
+    return fail(Errc::kUnsupported,
+                "pausing needs a cgroup in which Glovebox may freeze processes; `glovebox doctor` "
+                "says how to get one (cgroups: delegation)");
   }
   if (part->v2) return write_control(part->dir.get(), "cgroup.freeze", frozen ? "1" : "0");
   return write_control(part->dir.get(), "freezer.state", frozen ? "FROZEN" : "THAWED");

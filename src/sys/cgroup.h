@@ -50,6 +50,7 @@ struct CgroupFeatures {
   bool memory = false;
   bool pids = false;
   bool cpu = false;
+  bool cpu_time = false;  // counted, of all processes together
 };
 
 // v1 counts the buffers of sockets apart from all other memory. So that both together stay within

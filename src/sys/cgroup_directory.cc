@@ -102,6 +102,25 @@ void kill_cgroup_members(int dir_fd) {
   }
 }
 
+Result<> move_cgroup_members(const std::string& from, const std::string& to) {
+  constexpr int kRounds = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    TRY(const std::string procs, read_small_file(AT_FDCWD, from + "/cgroup.procs"));
+    if (procs.empty()) return {};
+    std::string_view rest = procs;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      // "0" is a process of another pid namespace; writing it would move ourselves.
+      if (line == "0") return fail(Errc::kUnsupported, from + " has processes that cannot be seen");
+      const auto moved = write_control(AT_FDCWD, to + "/cgroup.procs", line);
+      // It may have ended meanwhile.
+      if (!moved && moved.error().sys_errno() != ESRCH) return moved;
+    }
+  }
+  return fail(Errc::kConflict, "new processes keep appearing in " + from);
+}
+
 void kill_cgroups_below(int dir_fd) { kill_down_to(dir_fd, kMaxDepth); }
 
 Result<> remove_cgroup_directory(int parent_fd, const std::string& name, int max_tries) {

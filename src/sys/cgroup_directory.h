@@ -20,6 +20,10 @@ std::uint64_t read_cgroup_key(int dir_fd, const std::string& file, std::string_v
 void kill_cgroup_members(int dir_fd);
 void kill_cgroups_below(int dir_fd);
 
+// Moves all processes of one cgroup into another of the same hierarchy. An error if one cannot be
+// moved, or if new ones keep coming.
+Result<> move_cgroup_members(const std::string& from, const std::string& to);
+
 // Waits briefly while it is busy: about 150 ms, or so many tries.
 constexpr int kCgroupRemovalTries = 30;
 Result<> remove_cgroup_directory(int parent_fd, const std::string& name,

@@ -50,6 +50,57 @@ class ProcessEngine(sealed.TestCase):
         ran = self.python("import json", "--allow-import", "math")
         self.assertEqual(ran.returncode, 1)
 
+    def test_a_refused_import_is_reported_as_what_it_is(self):
+        for module in ("subprocess", "ctypes", "multiprocessing.pool"):
+            ran = self.python(f"import {module}")
+            self.assertEqual((ran.returncode, ran.stdout), (1, b""))
+            refused = f"import of '{module.partition('.')[0]}' is refused by the import policy of the process engine"
+            self.assertEqual(ran.stderr.decode().splitlines(), [
+                "Traceback (most recent call last):", '  File "/home/user/main.py", line 1, in <module>',
+                f"    import {module}", f"ImportError: {refused}"])
+
+    def beside(self, main, **modules):
+        """Options that put these modules beside a program, and the program's path."""
+        place = self.directory()
+        words = []
+        for name, text in modules.items():
+            with open(os.path.join(place, name + ".py"), "w") as file:
+                file.write(text)
+            words += ["--file", f"{place}/{name}.py:{name}.py"]
+        path = os.path.join(place, "program.py")
+        with open(path, "w") as file:
+            file.write(main)
+        return [*words, path]
+
+    def test_an_allow_list_lets_the_program_import_what_lies_beside_it(self):
+        words = self.beside("import helper; print(helper.root(16))",
+                            helper="import math\ndef root(x): return math.sqrt(x)\n")
+        ran = self.run_in("--allow-import", "math", *words)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"4.0\n"), ran.stderr)
+        # What lies beside the program is judged as the program is.
+        ran = self.run_in("--allow-import", "json", *words)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(b"import of 'math' is refused", ran.stderr)
+
+    def test_what_an_allowed_module_imports_itself_is_not_judged(self):
+        ran = self.python("import datetime; print(datetime.datetime.strptime('2026', '%Y').year)",
+                          "--allow-import", "datetime")
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"2026\n"), ran.stderr)
+
+    def test_tracebacks_show_no_path_of_the_host(self):
+        words = self.beside("import helper, traceback\ntry:\n    helper.fail()\nexcept ValueError:\n"
+                            "    traceback.print_exc()\nhelper.fail()\n",
+                            helper="def fail():\n    raise ValueError('broken')\n")
+        ran = self.run_in(*words)
+        self.assertEqual(ran.returncode, 1)
+        text = ran.stderr.decode()
+        self.assertEqual(text.count('File "/home/user/helper.py", line 2, in fail\n    raise ValueError'), 2, text)
+        self.assertEqual(text.count('File "/home/user/program.py", line'), 2, text)
+        self.assertEqual({line.strip().split('"')[1] for line in text.splitlines() if " File " in line},
+                         {"/home/user/program.py", "/home/user/helper.py"})
+        ran = self.python("x = 1 +")
+        self.assertEqual(ran.stderr.splitlines()[0], b'  File "/home/user/main.py", line 1')
+
     def test_an_import_policy_goes_with_this_engine_only(self):
         ran = glovebox("run", "--deny-import", "json", "-c", "print('ran')")
         self.assertEqual((ran.returncode, ran.stdout), (2, b""))

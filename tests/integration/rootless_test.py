@@ -1,7 +1,6 @@
 # As an ordinary user: fewer walls, all of them told, and never a limit that is only pretended.
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,33 +8,21 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import processes
 import sealed
-
-USER = 65534
+from ordinary_user import USER, OrdinaryUser
 
 
 class Rootless(sealed.TestCase):
     @classmethod
     def setUpClass(cls):
-        # Everything such a user needs is the user's own: programs, home, runtime directory. Made
-        # once, because the first run there copies what the sandboxes' /etc is made of.
-        cls.home = tempfile.mkdtemp(prefix="gbx-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.home)
-        os.chmod(cls.home, 0o755)
-        cls.programs = os.path.join(cls.home, "bin")
-        os.mkdir(cls.programs)
-        for name in ("glovebox", "glovebox-launcher", "glovebox-agent"):
-            shutil.copy(os.path.join(sealed.BIN, name), cls.programs)
-        for name in ("cache", "runtime", "work"):
-            os.mkdir(os.path.join(cls.home, name), 0o700)
-        for root, directories, files in os.walk(cls.home):
-            for name in directories + files:
-                os.chown(os.path.join(root, name), USER, USER)
-        os.chown(cls.home, USER, USER)
+        cls.user = OrdinaryUser()
+        cls.addClassCleanup(cls.user.remove)
+        cls.home = cls.user.home
 
     def command(self, *words):
-        return ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "env", "-i",
-                "PATH=/usr/bin:/bin", f"HOME={self.home}", f"XDG_CACHE_HOME={self.home}/cache",
-                f"XDG_RUNTIME_DIR={self.home}/runtime", os.path.join(self.programs, "glovebox"), *words]
+        return self.user.command(*words)
+
+    def state(self):
+        return self.user.state()
 
     def glovebox(self, *words, stdin=b""):
         return subprocess.run(self.command(*words), input=stdin, capture_output=True, timeout=60,
@@ -45,13 +32,6 @@ class Rootless(sealed.TestCase):
         ran = self.glovebox("run", "--json", *words)
         self.assertTrue(ran.stdout, ran.stderr)
         return ran, json.loads(ran.stdout)
-
-    def state(self):
-        """What launchers left in the user's runtime directory."""
-        found = []
-        for root, directories, files in os.walk(os.path.join(self.home, "runtime")):
-            found += [name for name in directories + files if name != "glovebox"]
-        return found
 
     def test_code_runs_and_the_walls_that_are_missing_are_not_claimed(self):
         ran, answer = self.json("-c", "import os; print(os.getuid() != 0, os.getpid() != 1)")
@@ -65,22 +45,73 @@ class Rootless(sealed.TestCase):
         self.assertNotIn("uid-slice", walls)
         self.assertNotIn("idmapped-layers", walls)
 
-    def test_walls_of_limits_are_told_only_where_they_hold(self):
-        _, answer = self.json("--exec", "/bin/true")
-        walls = set(answer["isolation"]["walls"])
-        ran = self.glovebox("run", "--memory", "64M", "--exec", "/bin/true")
-        self.assertEqual(ran.returncode == 0, "memory-limit" in walls, ran.stderr)
-        ran = self.glovebox("run", "--cpus", "0.5", "--exec", "/bin/true")
-        self.assertEqual(ran.returncode == 0, "cpu-limit" in walls, ran.stderr)
+    def test_without_a_cgroup_rlimits_bound_memory_and_the_answer_says_so(self):
+        _, answer = self.json("--memory", "64M", "-c", "print(len(bytearray(16 << 20)))")
+        self.assertEqual(answer["stdout"], "16777216\n", answer)
+        walls = answer["isolation"]["walls"]
+        if "memory-limit" in walls:
+            self.skipTest("this user has a cgroup with a memory controller")
+        self.assertIn("memory-limit-per-process", walls)
+        self.assertIn("memory-limit", answer["isolation"]["missing"])
+        _, answer = self.json("--memory", "64M", "-c", "bytearray(256 << 20)")
+        self.assertEqual(answer["exit_code"], 1, answer)
+        self.assertIn("MemoryError", answer["stderr"])
 
-    def test_an_explicit_limit_that_cannot_be_kept_is_refused_in_one_line(self):
+    def test_without_a_cgroup_rlimits_bound_cpu_time_and_the_answer_says_so(self):
+        ran, answer = self.json("--cpu-time", "300ms", "--exec", "/usr/bin/perl", "--", "-e", "1 while 1")
+        self.assertEqual((ran.returncode, answer["timed_out"]), (124, True), answer)
+        self.assertLess(answer["metrics"]["cpu_ms"], 5000)
+        if "cpu-time-limit-per-process" not in answer["isolation"]["walls"]:
+            self.skipTest("this user has a cgroup that counts CPU time")
+        # A program that handles the signal is killed a second later.
+        ran, answer = self.json("--cpu-time", "300ms", "--exec", "/usr/bin/perl", "--", "-e",
+                                "$SIG{XCPU} = 'IGNORE'; 1 while 1")
+        self.assertEqual((ran.returncode, answer["timed_out"]), (124, True), answer)
+
+    def test_a_cpu_share_that_nothing_can_keep_is_refused_in_one_line(self):
+        _, answer = self.json("--exec", "/bin/true")
+        if "cpu-limit" in answer["isolation"]["walls"]:
+            self.skipTest("this user has a cgroup with a cpu controller")
+        ran = self.glovebox("run", "--cpus", "0.5", "-c", "print('ran')")
+        self.assertEqual((ran.returncode, ran.stdout), (125, b""))
+        self.assert_one_line(ran.stderr)
+        self.assertIn(b"CPU share", ran.stderr)
+        self.assertIn(b"doctor", ran.stderr)
+
+    def test_doctor_says_how_to_get_delegation(self):
+        ran = self.glovebox("doctor", "--json")
+        found = {finding["name"]: finding for finding in json.loads(ran.stdout)["findings"]}
+        delegation = found["delegation"]
+        if found["memory limit"]["state"] == "ok":
+            self.skipTest("this user has a cgroup with a memory controller")
+        self.assertEqual(delegation["state"], "warn", delegation)
+        self.assertIn("rlimits", delegation["detail"])
+        self.assertTrue("chown" in delegation["fix"] or "systemd" in delegation["fix"], delegation)
+
+    def attack(self, *names):
+        words = [word for name in names for word in ("--only", name)]
+        ran = self.glovebox("attack", "--json", *words)
+        answer = json.loads(ran.stdout)
+        return ran.returncode, {row["name"]: row["outcome"] for row in answer["attacks"]}, answer["counts"]
+
+    def test_attack_tells_what_succeeded_from_what_could_not_be_tried(self):
+        stopped, succeeded, not_tried = "file_plain_path", "bomb_memory_children", "mount_setuid"
+        self.assertEqual(self.attack(stopped)[:2], (0, {stopped: "stopped"}))
+        # Only root can make the setuid program that it aims at.
+        status, outcomes, counts = self.attack(stopped, not_tried)
+        self.assertEqual((status, outcomes[not_tried], counts["not-tried"], counts["succeeded"]),
+                         (3, "not-tried", 1, 0))
         _, answer = self.json("--exec", "/bin/true")
         if "memory-limit" in answer["isolation"]["walls"]:
             self.skipTest("this user has a cgroup with a memory controller")
-        ran = self.glovebox("run", "--memory", "64M", "-c", "print('ran')")
-        self.assertEqual((ran.returncode, ran.stdout), (125, b""))
-        self.assert_one_line(ran.stderr)
-        self.assertIn(b"memory limit", ran.stderr)
+        # No cgroup bounds the memory of many processes together.
+        status, outcomes, counts = self.attack(stopped, not_tried, succeeded)
+        self.assertEqual((status, outcomes[succeeded], counts["succeeded"], counts["not-tried"]),
+                         (1, "succeeded", 1, 1))
+        ran = self.glovebox("attack", "--only", stopped, "--only", not_tried, "--only", succeeded)
+        marks = [line.split("  ")[0].strip() for line in ran.stdout.decode().splitlines()[:5]]
+        self.assertLessEqual({"stopped", "SUCCEEDED " + succeeded, "not tried " + not_tried}, set(marks), ran.stdout)
+        self.assertIn(b"1 attacks stopped, 1 succeeded, 1 could not be tried,", ran.stdout)
 
     def test_memory_is_bounded_all_the_same(self):
         ran = self.glovebox("run", "--exec", "/bin/dd", "--", "if=/dev/zero", "of=/dev/null", "bs=2G", "count=1")
@@ -133,7 +164,7 @@ class Rootless(sealed.TestCase):
                       ["--timeout", "100ms", "--exec", "/bin/sleep", "--", "1000"]):
             self.glovebox("run", *words)
         self.assert_nothing_left()
-        self.assertEqual([name for name in self.state() if name not in sealed.KEPT], [])
+        self.assertEqual(self.state(), [])
 
     def test_a_killed_launcher_is_swept_by_the_next(self):
         process = subprocess.Popen(
@@ -144,7 +175,7 @@ class Rootless(sealed.TestCase):
         process.wait(timeout=20)
         process.stdout.close()
         self.assertEqual(self.glovebox("run", "--exec", "/bin/true").returncode, 0)
-        self.assertEqual([name for name in self.state() if name not in sealed.KEPT], [])
+        self.assertEqual(self.state(), [])
 
 
 if __name__ == "__main__":

@@ -241,6 +241,8 @@ class ProcessEngine(unittest.TestCase):
         code = "import math\ndef handler(e, c):\n import subprocess"
         called = python(code, imports=["deny", ["subprocess", "os"]])
         self.assertEqual(called.kind, "ImportError", called)
+        self.assertEqual(called.error["errorMessage"], "import of 'subprocess' is refused by the import policy of the process engine")
+        self.assertEqual([line.partition(",")[0] for line in called.error["stackTrace"]], ['  File "/home/user/app.py"'], called)
         self.assertEqual(python("import os", imports=["deny", ["os"]]).kind, "Runtime.ImportModuleError")
         self.assertEqual(python("import math\ndef handler(e, c): return math.floor(e)", 1.5, imports=["deny", ["os"]]).value, 1)
 

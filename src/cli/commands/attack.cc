@@ -35,11 +35,14 @@ options::CommandLine attack_command_line(AttackOptions& attack) {
                   {{"--engine", "ENGINE", "jail (default) or process", &attack.engine},
                    {"--only", "NAME", "run only this attack (repeatable)", &attack.only},
                    {"--list", "", "list the attacks and their targets", &attack.list},
-                   {"--json", "", "print {\"attacks\":[{\"name\",\"aims_at\",\"held\",\"by\"}]}",
+                   {"--json", "",
+                    "print {\"attacks\":[{\"name\",\"aims_at\",\"outcome\",\"by\"}],\"counts\"}",
                     &attack.json}}}},
       .notes =
-          "Exit status: 0 if all attacks were stopped, 1 if any succeeded or could not be tried,\n"
-          "2 bad usage, 125 Glovebox failed.\n"};
+          "Exit status: 0 if all attacks were stopped, 1 if any succeeded, 3 if none succeeded "
+          "but\n"
+          "some could not be tried (such as those that only root can prepare), 2 bad usage,\n"
+          "125 Glovebox failed.\n"};
 }
 
 std::string own_path() {
@@ -48,43 +51,65 @@ std::string own_path() {
   return {self, size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
+constexpr int kSomeSucceeded = 1;
+constexpr int kSomeNotTried = 3;
+
+const char* mark_of(attack::Judgement judgement) {
+  switch (judgement) {
+    case attack::Judgement::kHeld:
+      return "stopped";
+    case attack::Judgement::kBroken:
+      return "SUCCEEDED";
+    case attack::Judgement::kKernelLacks:
+      return "-";
+    case attack::Judgement::kNotTried:
+      break;
+  }
+  return "not tried";
+}
+
 void print_verdict(const attack::Verdict& verdict) {
-  const char* mark = !verdict.counted && verdict.held ? "  -  " : verdict.held ? "held " : "BROKEN";
-  std::printf("%-6s %-28s %-44s %s\n", mark, verdict.name.c_str(),
+  std::printf("%-9s %-28s %-44s %s\n", mark_of(verdict.judgement), verdict.name.c_str(),
               printable(verdict.aims_at).substr(0, 44).c_str(), printable(verdict.by).c_str());
-  if (!verdict.held) std::printf("       %s\n", printable(verdict.detail).c_str());
+  if (!verdict.held) std::printf("          %s\n", printable(verdict.detail).c_str());
   std::fflush(stdout);
 }
 
 int report_verdicts(const std::vector<attack::Verdict>& verdicts, bool json) {
-  std::size_t held = 0;
-  std::size_t broken = 0;
-  std::size_t lacking = 0;
-  boost::json::array rows;
-  for (const attack::Verdict& verdict : verdicts) {
-    if (!verdict.held)
-      ++broken;
-    else if (verdict.counted)
-      ++held;
-    else
-      ++lacking;
-    rows.push_back({{"name", verdict.name},
-                    {"aims_at", verdict.aims_at},
-                    {"held", verdict.held},
-                    {"by", verdict.by},
-                    {"counted", verdict.counted},
-                    {"detail", printable(verdict.detail)}});
-  }
+  const auto count = [&verdicts](attack::Judgement judgement) {
+    return static_cast<std::size_t>(std::count_if(
+        verdicts.begin(), verdicts.end(),
+        [&](const attack::Verdict& verdict) { return verdict.judgement == judgement; }));
+  };
+  const std::size_t stopped = count(attack::Judgement::kHeld);
+  const std::size_t succeeded = count(attack::Judgement::kBroken);
+  const std::size_t not_tried = count(attack::Judgement::kNotTried);
+  const std::size_t lacking = count(attack::Judgement::kKernelLacks);
   if (json) {
-    std::printf("%s\n",
-                boost::json::serialize(boost::json::object{{"attacks", std::move(rows)}}).c_str());
+    boost::json::array rows;
+    for (const attack::Verdict& verdict : verdicts) {
+      rows.push_back({{"name", verdict.name},
+                      {"aims_at", verdict.aims_at},
+                      {"outcome", attack::judgement_name(verdict.judgement)},
+                      {"held", verdict.held},
+                      {"by", verdict.by},
+                      {"counted", verdict.counted},
+                      {"detail", printable(verdict.detail)}});
+    }
+    const boost::json::object counts{{"stopped", stopped},
+                                     {"succeeded", succeeded},
+                                     {"not-tried", not_tried},
+                                     {"kernel-lacks-it", lacking}};
+    std::printf("%s\n", boost::json::serialize(
+                            boost::json::object{{"attacks", std::move(rows)}, {"counts", counts}})
+                            .c_str());
   } else {
     std::printf(
-        "\n%zu attacks stopped, %zu succeeded or could not be tried, %zu not counted because this "
-        "kernel lacks a feature that they need\n",
-        held, broken, lacking);
+        "\n%zu attacks stopped, %zu succeeded, %zu could not be tried, %zu not counted because "
+        "this kernel lacks a feature that they need\n",
+        stopped, succeeded, not_tried, lacking);
   }
-  return broken == 0 ? 0 : 1;
+  return succeeded > 0 ? kSomeSucceeded : not_tried > 0 ? kSomeNotTried : 0;
 }
 
 }  // namespace

@@ -172,11 +172,13 @@ def find_handler(call, directory):
     module.__file__, module.__loader__ = path, Loader(source)
     # Not in the place of a module that is loaded: a handler named json.py does not replace json.
     sys.modules.setdefault(name, module)
+    # The process engine's directory is one of the host's, which tracebacks do not show.
+    shown = "/home/user/" + call["file"] if call.get("imports") else path
     try:
-        code = compile(source, path, "exec", 0, True)
+        code = compile(source, shown, "exec", 0, True)
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise syntax_refusal(name, error) from None
-    remember_source(path, source)
+    remember_source(shown, source)
     if "logging" in source or "logging" in sys.modules:
         install_log(call)
     try:
@@ -293,7 +295,9 @@ def stack_of(trace):
 
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
         trace = trace.tb_next
-    frames = traceback.extract_tb(trace).format()
+    frames = traceback.extract_tb(trace)
+    frames[:] = [frame for frame in frames if frame.filename != "<import policy>"]
+    frames = frames.format()
     if len(frames) > MOST_FRAMES:
         left_out = "  [... %d frames ...]\n" % (len(frames) - MOST_FRAMES)
         frames = frames[: MOST_FRAMES // 2] + [left_out] + frames[-MOST_FRAMES // 2 :]

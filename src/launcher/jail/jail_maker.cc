@@ -70,7 +70,7 @@ Result<Nursery> JailMaker::start_nursery() {
   if (slices) users = {slices->nursery_uid(), slices->nursery_map()};
   // Even without controllers the v2 hierarchy can freeze processes.
   const sys::CgroupRoots& roots = *parts_.roots;
-  const bool v2_freezes = !roots.v2.empty() && !parts_.rootless && roots.v1_freezer.empty();
+  const bool v2_freezes = !roots.v2.empty() && roots.v1_freezer.empty();
   if (!family_ && (roots.v2_controls || v2_freezes)) {
     auto family =
         sys::CgroupFamily::create(*parts_.roots, parts_.state->family_name(), users.host_uid);

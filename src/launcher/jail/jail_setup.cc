@@ -203,6 +203,7 @@ wire::SandboxPlan JailSetup::plan() const {
   wire::SandboxPlan plan;
   plan.limits = request_.create.limits;
   plan.memory_is_bounded = cgroup_.features().memory;
+  plan.cpu_time_is_counted = cgroup_.features().cpu_time;
   plan.session = is_session();
   plan.runtime = runtime_;
   if (runtime_ == RuntimeKind::kNode) {
@@ -237,8 +238,7 @@ Result<> JailSetup::on_sealed() {
     received.fds.erase(received.fds.begin(), received.fds.begin() + wire::kSocketsOfANetwork);
   }
   if (idmapped_) walls_.add(Wall::kIdmappedLayers);
-  if (cgroup_.features().memory) walls_.add(Wall::kMemoryLimit);
-  if (cgroup_.features().cpu) walls_.add(Wall::kCpuLimit);
+  add_limit_walls(cgroup_.features(), walls_);
   // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
   walls_.add(Wall::kPidsLimit);
   return has_zygote_ ? request_join(received.fds) : Result<>();

@@ -62,16 +62,17 @@ Error setup_failure(std::string step, int sys_errno) {
 }
 
 Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features) {
-  const auto refuse = [](std::string_view what) {
-    return fail(Errc::kUnsupported,
-                std::string(what) +
-                    " was asked for but cannot be enforced on this host: Glovebox has no cgroup "
-                    "controller for it (see `glovebox doctor`)");
-  };
-  if (limits.was_asked_for(LimitKind::kMemory) && !features.memory) return refuse("a memory limit");
-  if (limits.was_asked_for(LimitKind::kCpus) && !features.cpu) return refuse("a CPU share");
-  if (limits.was_asked_for(LimitKind::kCpuTime) && !features.any) return refuse("a CPU time limit");
-  return {};
+  if (!limits.was_asked_for(LimitKind::kCpus) || features.cpu) return {};
+  return fail(Errc::kUnsupported,
+              "a CPU share was asked for but cannot be enforced on this host: Glovebox has no "
+              "cgroup with the cpu controller, and no rlimit can stand in for it (`glovebox "
+              "doctor` says how to get one)");
+}
+
+void add_limit_walls(const sys::CgroupFeatures& features, WallSet& walls) {
+  walls.add(features.memory ? Wall::kMemoryLimit : Wall::kMemoryPerProcess);
+  if (features.cpu) walls.add(Wall::kCpuLimit);
+  if (!features.cpu_time) walls.add(Wall::kCpuTimePerProcess);
 }
 
 }  // namespace glovebox::launcher

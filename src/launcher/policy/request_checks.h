@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "model/limits.h"
+#include "model/wall.h"
 #include "sys/cgroup.h"
 
 namespace glovebox::launcher {
@@ -16,8 +17,10 @@ Result<> check_link(int fd);
 // What a first process or a broker said of a step that failed. kResourceExhausted if the host, or
 // what all sandboxes may use together, is full: that passes; else kInternal.
 Error setup_failure(std::string step, int sys_errno);
-// kUnsupported for a limit that was asked for explicitly and that no cgroup can enforce; a default
-// that cannot be enforced is accepted.
+// kUnsupported for a limit that was asked for explicitly, that no cgroup can enforce, and that no
+// rlimit can stand in for; a default that cannot be enforced is accepted.
 Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features);
+// The walls of these limits, or the weaker ones that rlimits make of them.
+void add_limit_walls(const sys::CgroupFeatures& features, WallSet& walls);
 
 }  // namespace glovebox::launcher

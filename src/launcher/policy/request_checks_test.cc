@@ -144,25 +144,29 @@ TEST_F(RequestChecks, ASandboxsLinkIsAUnixSeqpacketSocket) {
   refused(::open("/etc", O_PATH | O_CLOEXEC), "a directory");
 }
 
-TEST_F(RequestChecks, ALimitThatWasAskedForNeedsItsController) {
-  Limits limits;
-  EXPECT_TRUE(check_enforceable(limits, {})) << "defaults may go without";
-  struct Case {
-    LimitKind kind;
-    bool sys::CgroupFeatures::*feature;
-  };
-  for (const Case& one : {Case{LimitKind::kMemory, &sys::CgroupFeatures::memory},
-                          Case{LimitKind::kCpus, &sys::CgroupFeatures::cpu},
-                          Case{LimitKind::kCpuTime, &sys::CgroupFeatures::any}}) {
-    Limits asked;
-    asked.mark_asked_for(one.kind);
-    sys::CgroupFeatures features{.any = true, .memory = true, .pids = true, .cpu = true};
-    EXPECT_TRUE(check_enforceable(asked, features));
-    features.*one.feature = false;
-    const auto checked = check_enforceable(asked, features);
-    ASSERT_FALSE(checked);
-    EXPECT_EQ(checked.error().code(), Errc::kUnsupported);
-  }
+TEST_F(RequestChecks, ACpuShareThatWasAskedForNeedsItsController) {
+  EXPECT_TRUE(check_enforceable({}, {})) << "a default may go without";
+  Limits asked;
+  asked.mark_asked_for(LimitKind::kCpus);
+  EXPECT_TRUE(check_enforceable(asked, {.cpu = true}));
+  const auto checked = check_enforceable(asked, {.memory = true, .cpu_time = true});
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code(), Errc::kUnsupported);
+  EXPECT_THAT(checked.error().message(), HasSubstr("CPU share"));
+}
+
+TEST_F(RequestChecks, RlimitsStandInForMemoryAndCpuTimeAndAreListedAsWhatTheyAre) {
+  Limits asked;
+  asked.mark_asked_for(LimitKind::kMemory);
+  asked.mark_asked_for(LimitKind::kCpuTime);
+  EXPECT_TRUE(check_enforceable(asked, {}));
+  WallSet weak;
+  add_limit_walls({}, weak);
+  EXPECT_THAT(weak.names(),
+              ::testing::ElementsAre("memory-limit-per-process", "cpu-time-limit-per-process"));
+  WallSet strong;
+  add_limit_walls({.memory = true, .cpu = true, .cpu_time = true}, strong);
+  EXPECT_THAT(strong.names(), ::testing::ElementsAre("memory-limit", "cpu-limit"));
 }
 
 }  // namespace

@@ -373,12 +373,12 @@ Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
   wire::SandboxPlan plan;
   plan.limits = request.limits;
   plan.memory_is_bounded = cgroup.features().memory;
+  plan.cpu_time_is_counted = cgroup.features().cpu_time;
   plan.own_uid = start.host_uid.has_value();
   plan.home = start.home;
   TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan))));
   TRY(WallSet walls, await_sealed(setup.ours.get()));
-  if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);
-  if (cgroup.features().cpu) walls.add(Wall::kCpuLimit);
+  add_limit_walls(cgroup.features(), walls);
   if (cgroup.features().pids || start.host_uid) walls.add(Wall::kPidsLimit);
   undo.maker = nullptr;
   return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice,

@@ -414,7 +414,7 @@ void RunAttempt::fill_outcome() {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Without a cgroup that counts CPU time, RLIMIT_CPU of the process did.
-    outcome.cpu_exceeded = job_.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+    outcome.cpu_exceeded = ended_by_cpu_rlimit(job_.limits, exited_->signal, exited_->cpu_us);
     outcome.timed_out = outcome.cpu_exceeded;
   } else {
     outcome.cpu_exceeded = ended.reason == EndReason::kCpuTimeout;

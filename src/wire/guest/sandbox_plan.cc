@@ -81,6 +81,7 @@ struct PlanEncoder {
     ByteWriter writer = begin_plan(kPlanWhole);
     put_limits(writer, plan.limits);
     writer.number(static_cast<std::uint8_t>(plan.memory_is_bounded));
+    writer.number(static_cast<std::uint8_t>(plan.cpu_time_is_counted));
     writer.number(static_cast<std::uint8_t>(plan.mounts.size()));
     for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
       writer.number(plan.mount_is_writable[i]);
@@ -126,6 +127,7 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   SandboxPlan plan;
   plan.limits = get_limits(from);
   plan.memory_is_bounded = from.number<std::uint8_t>() != 0;
+  plan.cpu_time_is_counted = from.number<std::uint8_t>() != 0;
   const auto mounts = from.number<std::uint8_t>();
   if (mounts > kMaxPlanMounts) return malformed_plan();
   for (unsigned i = 0; i < mounts; ++i) {

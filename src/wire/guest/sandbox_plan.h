@@ -78,7 +78,8 @@ struct SandboxBasics {
 // root of its writable filesystem), then one per mount.
 struct SandboxPlan {
   Limits limits;
-  bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
+  bool memory_is_bounded = true;    // by a cgroup; else rlimits stand in
+  bool cpu_time_is_counted = true;  // the same
   std::vector<GuestPath> mounts;
   std::vector<std::uint8_t> mount_is_writable;
   // Of the process engine: a uid of its own, and the directory that stands for /home/user.

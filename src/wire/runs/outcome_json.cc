@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "wire/json/json_fields.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::wire {
 namespace {
@@ -52,13 +53,7 @@ std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigu
   object["timed_out"] = outcome.timed_out;
   object["oom_killed"] = outcome.oom_killed;
   object["truncated"] = outcome.truncated;
-  json::array walls;
-  for (const std::string_view name : outcome.walls.names()) walls.emplace_back(name);
-  object["isolation"] = {
-      {"engine", engine_name(outcome.engine)},
-      {"grade", grade_name(grade_of(outcome.engine, outcome.walls))},
-      {"walls", std::move(walls)},
-  };
+  object["isolation"] = isolation_json(outcome.engine, outcome.walls);
   std::string text = json::serialize(object);
   text.pop_back();
   return text + ",\"metrics\":" + outcome_metrics(outcome, network) + "}\n";

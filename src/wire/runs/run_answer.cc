@@ -83,6 +83,8 @@ json::array missing_walls(EngineKind engine, const WallSet& walls) {
   for (unsigned i = 0; i < static_cast<unsigned>(Wall::kCount); ++i) {
     const Wall wall = static_cast<Wall>(i);
     if (wall == Wall::kImportPolicy || wall == Wall::kScrubbedEnvironment) continue;
+    // Stand in for others, and are listed with the walls that stood.
+    if (wall == Wall::kMemoryPerProcess || wall == Wall::kCpuTimePerProcess) continue;
     // None at all is more than a bound on them.
     if (wall == Wall::kBoundedCapabilities && walls.has(Wall::kNoCapabilities)) continue;
     if (!walls.has(wall)) missing.emplace_back(wall_name(wall));

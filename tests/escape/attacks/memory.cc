@@ -210,7 +210,9 @@ const char* const kDisk = "size of the upper layer";
     .kind = "bomb", .outcome = OUTCOME, .limits = kLimits                               \
   }
 const Attack kAttacks[] = {
-    GBX_FILL("bomb_memory", "all memory", kMemory, anonymous, bounded, "oom_killed"),
+    // Where no cgroup bounds memory, an rlimit of this one process does.
+    GBX_FILL("bomb_memory", "all memory", "memory cgroup or rlimit", anonymous, bounded,
+             "oom_killed|enomem"),
     GBX_FILL("bomb_memory_children", "all memory by many children", kMemory, in_children, bounded,
              "oom_killed"),
     GBX_FILL("bomb_memory_memfd", "all memory by memfd_create", kMemory, memory_file, bounded,

@@ -2603,7 +2603,12 @@ export interface components {
             /** @default 644 */
             mode?: string;
         };
-        /** @description Omitted fields are taken from the template. The administrator's limits always apply. */
+        /**
+         * @description Omitted fields are taken from the template. The administrator's limits always apply.
+         *     Where no cgroup can enforce `memory_mb` and `cpu_ms` (a server without root, without
+         *     delegated cgroups), rlimits bound each process, and `isolation.walls` says so. `cpus` is
+         *     refused there (`unsupported`).
+         */
         Profile: {
             timeout_ms?: number;
             cpu_ms?: number;
@@ -2988,7 +2993,13 @@ export interface components {
             /** @enum {string} */
             engine: "process" | "jail";
             grade: components["schemas"]["Grade"];
+            /**
+             * @description The walls that stood. Where no cgroup bounds memory or counts CPU time,
+             *     `memory-limit-per-process` and `cpu-time-limit-per-process` say that rlimits bound each
+             *     process by itself.
+             */
             walls: string[];
+            /** @description Walls of the grade jail that did not stand. */
             missing: string[];
         };
         /** @enum {string} */

@@ -466,6 +466,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   serve_plan.limits = setup.plan.limits;
   serve_plan.shares = setup.shares;
   serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;
+  serve_plan.cpu_time_is_counted = setup.plan.cpu_time_is_counted;
   serve_plan.change_user = own_slice;
   // The ruleset is needed for a runtime that is started before the sandbox is taken.
   if (setup.landlock) {

@@ -65,6 +65,7 @@ Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail(Error::from_errno("become subreaper"));
   serve_plan.limits = plan.limits;
   serve_plan.memory_is_bounded = plan.memory_is_bounded;
+  serve_plan.cpu_time_is_counted = plan.cpu_time_is_counted;
   serve_plan.change_user = false;
   // A guest must not be able to kill its own agent or any other process.
   const bool signals_kept_in = abi >= kAbiWithScopedSignals;

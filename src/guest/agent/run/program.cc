@@ -106,7 +106,10 @@ std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
   }
   if (plan.limits.cpu_time.count() > 0) {
     const auto seconds = static_cast<rlim_t>((plan.limits.cpu_time.count() + 999) / 1000);
-    entries.push_back({RLIMIT_CPU, seconds + 1, seconds + 2});
+    // Where a cgroup counts, the launcher ends the sandbox; this is for when it cannot. Else this
+    // is all there is, of each process by itself. The kernel knows whole seconds only.
+    const rlim_t soft = plan.cpu_time_is_counted ? seconds + 1 : seconds;
+    entries.push_back({RLIMIT_CPU, soft, soft + 1});
   }
   return entries;
 }

@@ -27,6 +27,7 @@ struct ServePlan {
   Limits limits;
   SandboxShares shares;
   bool memory_is_bounded = true;
+  bool cpu_time_is_counted = true;
   bool change_user = true;
   std::optional<ProcessEngine> process;
   std::optional<Runtime> runtime;  // waits for its job

@@ -339,7 +339,9 @@ void SessionAgent::handle(const wire::StartProcess& start) {
   const auto user = look_up_user(start.user);
   if (!user) return refuse(EINVAL, "no such user");
   if (!plan_.change_user && user->uid != kGuestUid) {
-    return refuse(EPERM, "this sandbox has only one user (rootless)");
+    return refuse(EPERM,
+                  "this sandbox has only one user, because Glovebox was started without root: root "
+                  "and sudo are not available");
   }
   SessionProcess& process = processes_.add(start, epoll_.get());
   const bool warm = start.kind == wire::ProcessKind::kWarmContext && user->uid == kGuestUid;
