@@ -17,7 +17,7 @@ bool is_true(const json::object& result, std::string_view name) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-// Boost.JSON writes every double in scientific notation; this writes three decimals.
+// Times with three decimals, as a local run prints them.
 std::string metrics_text(const json::object& metrics) {
   std::string text = "{";
   for (const auto& one : metrics) {
