@@ -493,6 +493,7 @@ NodeFigures SandboxAllocator::figures() const {
   figures.launcher_losses = launcher_.losses();
   figures.memory_committed_bytes = budget_.bytes();
   figures.host = pressure_.figures();
+  figures.jail = creator_.made();
   return figures;
 }
 
