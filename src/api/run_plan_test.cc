@@ -90,5 +90,18 @@ TEST(RunPlan, ARequestMayOnlyRaiseTheFloor) {
   EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"vm"})")->job.min_grade, Grade::kVm);
 }
 
+TEST(RunPlan, ARequestMayNameAnEngineThatServersMayUse) {
+  TestServer test;
+  EXPECT_EQ(plan(test, R"({"command":"true"})")->job.engine, EngineKind::kJail);
+  EXPECT_EQ(plan(test, R"({"command":"true","engine":"jail"})")->job.engine, EngineKind::kJail);
+  const auto refused = plan(test, R"({"command":"true","engine":"process"})");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kPolicy);
+  EXPECT_THAT(refused.error().message(), HasSubstr("engine: process: "));
+  const auto unknown = wire::parse_run_request(R"({"command":"true","engine":"docker"})");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message(), HasSubstr("engine: must be jail or process"));
+}
+
 }  // namespace
 }  // namespace glovebox::api

@@ -75,6 +75,17 @@ std::string_view engine_name(EngineKind engine) {
 }
 
 namespace {
+constexpr EngineKind kEngineKinds[] = {EngineKind::kJail, EngineKind::kProcess};
+}
+
+EngineKind const* parse_engine(std::string_view name) {
+  for (const EngineKind& engine : kEngineKinds) {
+    if (engine_name(engine) == name) return &engine;
+  }
+  return nullptr;
+}
+
+namespace {
 constexpr Grade kGrades[] = {Grade::kProcess, Grade::kJailPartial, Grade::kJail, Grade::kUserKernel,
                              Grade::kVm};
 }

@@ -62,6 +62,8 @@ class WallSet {
 
 enum class EngineKind : std::uint8_t { kProcess = 1, kJail = 2 };
 std::string_view engine_name(EngineKind engine);
+// Null when the name is unknown.
+EngineKind const* parse_engine(std::string_view name);
 
 // Weakest first; comparison is the order of strength.
 enum class Grade : std::uint8_t { kProcess = 1, kJailPartial, kJail, kUserKernel, kVm };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/engine_info.h"
 #include "model/environment.h"
 #include "net/reach.h"
 #include "packages/package_plan.h"
@@ -42,6 +43,14 @@ Result<ExecSpec> shell_script(const wire::RunRequest& request) {
   exec.argv = {"/bin/bash", "-c", *request.code, "bash"};
   exec.argv.insert(exec.argv.end(), request.args.begin(), request.args.end());
   return exec;
+}
+
+Result<EngineKind> choose_engine(const wire::RunRequest& request, EngineKind usual) {
+  if (!request.engine) return usual;
+  const std::string_view refusal = engine_info(*request.engine).not_for_servers;
+  if (refusal.empty()) return *request.engine;
+  return fail(Errc::kPolicy,
+              "engine: " + std::string(engine_name(*request.engine)) + ": " + std::string(refusal));
 }
 
 Result<> set_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
@@ -85,7 +94,7 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   node::RunJob& job = plan.job;
   if (!chosen.set) job.template_name = made_of.name;
   plan.template_name = name;
-  job.engine = settings_.engine;
+  TRY(job.engine, choose_engine(request, settings_.engine));
   job.limits = profile.limits;
   job.net = profile.net;
   job.output_limit = profile.output_bytes;

@@ -304,6 +304,12 @@ CREATE INDEX sessions_living_by_project ON sessions(project, seq) WHERE state < 
 ALTER TABLE sessions ADD COLUMN paused_files_only INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN host_mask TEXT NOT NULL DEFAULT '';
 )sql"},
+    {"how many sandboxes of a template wait", R"sql(
+ALTER TABLE templates ADD COLUMN pool_min INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE templates ADD COLUMN pool_max INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE templates ADD COLUMN session_pool_min INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE templates ADD COLUMN session_pool_max INTEGER NOT NULL DEFAULT 0;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -243,6 +243,14 @@ class Stream(InSession):
         self.assertTrue(wait_until(lambda: not self.session.get(one)["attached"], server.PATIENCE))
         self.assertEqual(self.session.call("DELETE", one).status, 204)
 
+    def test_a_first_message_may_be_a_program_and_its_arguments(self):
+        first = {"cmd": "printf", "args": ["%s|", "a b", "$HOME", ";ls"]}
+        stream = ExecStream(self.session, first).finish()
+        self.assertEqual((stream.out, stream.exit["exit_code"]), (b"a b|$HOME|;ls|", 0))
+        # Without arguments it is a line for a shell, as everywhere.
+        self.assertEqual(ExecStream(self.session, {"cmd": "echo $((6 * 7))"}).finish().out, b"42\n")
+        self.assertEqual(ExecStream(self.session, {"argv": ["echo", "x"]}).finish().out, b"x\n")
+
     def test_mistakes_are_told_and_end_nothing(self):
         with self.start("read x; echo $x") as stream:
             stream.until(lambda s: s.process)
@@ -251,7 +259,8 @@ class Stream(InSession):
                 self.assertEqual(stream.receive_json()["type"], "error")
             stream.send({"type": "stdin", "data": "still here\n"})
             self.assertEqual(stream.finish().out, b"still here\n")
-        for wrong in ({"type": "start"}, {"type": "attach", "process": 999999}, {"type": "stdin", "data": "x"}):
+        for wrong in ({"type": "start"}, {"type": "attach", "process": 999999}, {"type": "stdin", "data": "x"},
+                      {}, {"args": ["x"]}, {"cmd": "a", "args": "x"}, {"type": "attach", "cmd": "a"}):
             with WebSocket(self.client, self.session.path("/exec/stream")) as socket_:
                 socket_.send(wrong)
                 self.assertEqual(socket_.receive_json()["type"], "error")

@@ -36,6 +36,8 @@ export interface RunOptions extends RunLimits, LiveCallbacks, BuildCallbacks, Ca
   cold?: boolean;
   /** Refuse weaker isolation than this grade. */
   minGrade?: Grade;
+  /** An engine that the server lists as usable (`GET /v1/engines`). */
+  engine?: Schemas["EngineName"];
   /** Requests with the same key run only once, so the call is retried if the connection is lost. */
   idempotencyKey?: string;
 }
@@ -74,6 +76,7 @@ async function requestOf(code: string | undefined, options: RunOptions): Promise
     cold: options.cold,
     profile: await profileOf(options),
     min_grade: options.minGrade,
+    engine: options.engine,
   });
 }
 

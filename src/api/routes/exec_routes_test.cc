@@ -65,6 +65,21 @@ TEST_F(ExecRouteTest, CollectsTheOutputOfACommandAndRemovesTheProcess) {
   EXPECT_TRUE(session->all.empty());
 }
 
+TEST_F(ExecRouteTest, WithArgsACommandIsAProgramAndNoShellReadsIt) {
+  session->on_start = [](sessions::FakeProcess& process) {
+    process.exit(0);
+    return Result<>();
+  };
+  EXPECT_EQ(send(Method::kPost, "/exec", R"({"cmd":"echo","args":["$HOME","a b"]})").status, 200);
+  EXPECT_EQ(send(Method::kPost, "/exec", R"({"argv":["echo"],"args":["x"]})").status, 400);
+  EXPECT_EQ(send(Method::kPost, "/exec", R"({"args":["x"]})").status, 400);
+  EXPECT_EQ(send(Method::kPost, "/exec", R"({"cmd":"echo","args":"x"})").status, 400);
+  const Answer kept =
+      send(Method::kPost, "/exec", R"({"cmd":"echo","args":["$HOME"],"background":true})");
+  ASSERT_EQ(kept.status, 202);
+  EXPECT_THAT(session->last().spec.exec.argv, ElementsAre("echo", "$HOME"));
+}
+
 TEST_F(ExecRouteTest, StdinIsWrittenAndClosed) {
   auto& answer = begin(Method::kPost, "/exec", R"({"cmd":"cat","stdin":"hello"})");
   test.run_until([&] { return !session->all.empty() && session->last().input_closed; });

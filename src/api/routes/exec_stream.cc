@@ -78,12 +78,15 @@ class ExecStream {
     CO_TRY(const json::value document, wire::parse_strict_json(message));
     CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
     CO_TRY(const auto type, fields.text("type", 32));
-    if (type == "start") {
+    // {"cmd": …, "args": […]} without a type is a start: it says what to run and nothing else.
+    if (type == "start" ||
+        (!type && (fields.take("cmd") != nullptr || fields.take("argv") != nullptr))) {
       CO_TRY_OK(co_await start(fields));
     } else if (type == "attach") {
       CO_TRY_OK(co_await attach(fields));
     } else {
-      co_return fields.bad("type", "must be start or attach in the first message");
+      co_return fields.bad(
+          "type", "must be start or attach in the first message (or leave it out and give cmd)");
     }
     pump_ = deps_.inputs.of(session_, process_);
     if (!first_input_.empty()) co_await pump_->push(std::exchange(first_input_, {}));

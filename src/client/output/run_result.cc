@@ -24,7 +24,7 @@ bool has_error_code(const json::object& result, std::string_view code) {
   return found != nullptr && found->is_string() && found->get_string() == code;
 }
 
-// Boost.JSON writes every double in scientific notation; this writes three decimals.
+// Times with three decimals, as a local run prints them.
 std::string metrics_text(const json::object& metrics) {
   std::string text = "{";
   for (const auto& one : metrics) {

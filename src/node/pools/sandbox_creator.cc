@@ -59,6 +59,7 @@ void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done don
                       {.warm = request.warm, .waits = request.waits, .made_at = options_.now()},
                       request.template_name,
                       request.network != NetworkStage::kNone,
+                      request.session,
                       false,
                       std::move(on_overdue)});
   creations_.push_back(creation);
@@ -78,8 +79,13 @@ void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCre
                             const Done& done) {
   if (!creation->overdue) --creating_;
   std::erase(creations_, creation);
-  if (!created) return done(*creation, fail(std::move(created.error())));
+  if (!created) {
+    made_.error = created.error().message();
+    return done(*creation, fail(std::move(created.error())));
+  }
   full_reason_.clear();
+  made_.error.clear();
+  (creation->session ? made_.session_walls : made_.run_walls) = created->walls;
   if (creation->network) {
     // Prepared networks are left out where the kernel cannot make them, or had no room for one.
     no_network_until_ =

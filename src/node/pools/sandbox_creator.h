@@ -16,6 +16,7 @@
 #include "node/node_options.h"
 #include "node/pools/budget.h"
 #include "node/pools/template_table.h"
+#include "node/runs/run_service.h"
 #include "node/sandboxes/sandbox.h"
 
 namespace glovebox::node {
@@ -27,6 +28,7 @@ struct SandboxCreation {
   Sandbox::Make make;
   std::string template_name;
   bool network = false;  // one was asked for
+  bool session = false;
   bool overdue = false;  // its runtime does not come; it no longer counts as under way
   std::function<void()> on_overdue = {};
 };
@@ -56,6 +58,7 @@ class SandboxCreator {
   // it: the creation is held up by a runtime that does not come.
   void create(wire::CreateSandbox request, Charge charge, Done done,
               std::function<void()> on_overdue = {});
+  const EngineFigures& made() const { return made_; }
   // Learns from an error that `done` was given: when to ask again, and for what.
   void note_refusal(const SandboxCreation& creation, const Error& error);
   // A zygote that is stuck holds a creation up until the launcher gives up on it. Meanwhile its
@@ -79,6 +82,7 @@ class SandboxCreator {
   std::vector<CreationPtr> creations_;
   std::uint32_t creating_ = 0;  // of those, without the overdue ones
   std::string full_reason_;
+  EngineFigures made_;
   bool stopped_ = false;
   Clock::time_point create_not_before_{};
   Clock::time_point network_demand_until_{};

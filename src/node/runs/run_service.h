@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/task.h"
 #include "model/template.h"
+#include "model/wall.h"
 #include "node/host/host_pressure.h"
 #include "node/runs/run_job.h"
 
@@ -19,6 +21,7 @@ namespace glovebox::node {
 struct PoolFigures {
   std::string template_name;
   EngineKind engine = EngineKind::kJail;
+  bool is_of_sessions = false;  // each of these pools is one project's
   std::uint32_t idle = 0;
   std::uint32_t making = 0;
   std::uint32_t target = 0;
@@ -37,6 +40,13 @@ struct NetworkTotals {
   std::uint64_t bytes_in = 0;
 };
 
+// What the sandboxes of the jail engine were like that this host's launcher made last.
+struct EngineFigures {
+  std::optional<WallSet> run_walls;      // none: it has made none for a run yet
+  std::optional<WallSet> session_walls;  // likewise for a session
+  std::string error;                     // why the last one could not be made; empty: it was
+};
+
 struct NodeFigures {
   std::vector<PoolFigures> pools;
   std::uint32_t sandboxes_alive = 0;  // waiting, being made, and in use
@@ -48,6 +58,7 @@ struct NodeFigures {
   std::uint64_t memory_committed_bytes = 0;
   NetworkTotals network;
   HostFigures host;
+  EngineFigures jail;
 };
 
 class RunService {

@@ -23,12 +23,20 @@ Result<> read_program(wire::ObjectReader& fields, ExecRequest& request) {
   TRY(const auto cmd, fields.text("cmd", wire::kMaxExecBytes));
   const bool has_argv = fields.take("argv") != nullptr;
   TRY(request.argv, fields.texts("argv", wire::kMaxExecStrings, wire::kMaxExecBytes));
+  const bool has_args = fields.take("args") != nullptr;
+  TRY(const auto args, fields.texts("args", wire::kMaxExecStrings, wire::kMaxExecBytes));
   if (cmd && has_argv) return fields.bad("argv", "cannot be combined with cmd");
+  if (has_args && !cmd) return fields.bad("args", "goes with cmd; argv has its own arguments");
   if (!cmd && !has_argv) return fields.bad("cmd", "is missing (or give argv)");
   if (cmd) {
     if (cmd->empty()) return fields.bad("cmd", "must not be empty");
     TRY_OK(wire::check_no_nul(*cmd, fields.path_of("cmd")));
-    request.cmd = *cmd;
+    if (has_args) {
+      request.argv = {*cmd};
+      request.argv.insert(request.argv.end(), args.begin(), args.end());
+    } else {
+      request.cmd = *cmd;
+    }
   } else if (request.argv.empty() || request.argv[0].empty()) {
     return fields.bad("argv", "must begin with a program");
   }

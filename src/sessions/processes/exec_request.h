@@ -17,8 +17,9 @@
 namespace glovebox::sessions {
 
 struct ExecRequest {
-  std::vector<std::string> argv;  // exactly one of argv and cmd is set
-  std::string cmd;                // for a shell
+  // Exactly one of argv and cmd is set. A request's `cmd` with `args` is an argv, too.
+  std::vector<std::string> argv;
+  std::string cmd;  // for a shell
   std::string cwd;
   std::vector<std::string> env;
   std::string user = "user";

@@ -13,7 +13,7 @@
 
 namespace glovebox::wire {
 
-// Boost.JSON writes every double in scientific notation; people read these.
+// Milliseconds with three digits: a double of the same has as many as it needs.
 inline std::string ms_text(std::chrono::microseconds time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", static_cast<double>(time.count()) / 1000.0);

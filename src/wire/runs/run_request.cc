@@ -233,6 +233,12 @@ Result<> read_surroundings(ObjectReader& fields, RunRequest& request) {
     }
     request.min_grade = *known;
   }
+  TRY(const auto engine, fields.text("engine", 32));
+  if (engine) {
+    const EngineKind* known = parse_engine(*engine);
+    if (known == nullptr) return fields.bad("engine", "must be jail or process");
+    request.engine = *known;
+  }
   if (const json::value* profile = fields.take("profile")) {
     TRY(request.profile, read_profile_request(*profile, "profile"));
   }

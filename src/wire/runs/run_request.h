@@ -38,6 +38,7 @@ struct RunRequest {
   bool cold = false;
   ProfileRequest profile;
   std::optional<Grade> min_grade;
+  std::optional<EngineKind> engine{};  // none: the server's default
   bool operator==(const RunRequest&) const = default;
 };
 
@@ -52,7 +53,7 @@ Result<RunRequest> parse_run_request(std::string_view body);
 
 class ObjectReader;
 Result<> read_language_and_template(ObjectReader& fields, RunRequest& request);
-// files, return_files, env, workdir, cold, min_grade, profile.
+// files, return_files, env, workdir, cold, min_grade, engine, profile.
 Result<> read_surroundings(ObjectReader& fields, RunRequest& request);
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request);
 

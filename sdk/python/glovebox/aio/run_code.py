@@ -38,6 +38,7 @@ async def run(
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
     min_grade: Optional[str] = None,
+    engine: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
     on_stderr: Optional[OnText] = None,
     on_result: Optional[OnResult] = None,
@@ -76,6 +77,7 @@ async def run(
         the steps: ``on_build=print``; without it they are shown on a terminal.
     :param cold: use a fresh interpreter instead of a fork of a warm one.
     :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
+    :param engine: use this engine, one that the server lists as usable (``GET /v1/engines``).
     :param on_stdout: called with text as it is printed; likewise ``on_stderr``, ``on_result``, ``on_error``. A
         callback of :mod:`glovebox.aio` may be a coroutine function.
     :param idempotency_key: a request with the same key runs only once, so the client may retry it.
@@ -114,6 +116,7 @@ async def run(
         net=net,
         dependencies=dependencies,
         min_grade=min_grade,
+        engine=engine,
         on_stdout=on_stdout,
         on_stderr=on_stderr,
         on_result=on_result,

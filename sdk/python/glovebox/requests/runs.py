@@ -94,6 +94,7 @@ def run_request(
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
     min_grade: Optional[str] = None,
+    engine: Optional[str] = None,
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,
     is_live: bool = False,
@@ -111,7 +112,13 @@ def run_request(
             language = "python"
     else:
         body["command"] = command if isinstance(command, str) else string_list("command", command or ())
-    for name, value in (("language", language), ("template", template), ("workdir", workdir), ("min_grade", min_grade)):
+    for name, value in (
+        ("language", language),
+        ("template", template),
+        ("workdir", workdir),
+        ("min_grade", min_grade),
+        ("engine", engine),
+    ):
         if value is not None:
             body[name] = value
     if args is not None:
