@@ -23,6 +23,8 @@ GBX_EMBED(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
 GBX_EMBED(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
 GBX_EMBED(gbx_lambda_handler_py, GBX_PYTHON_DIR "/lambda_handler.py");
 GBX_EMBED(gbx_import_policy_py, GBX_PYTHON_DIR "/import_policy.py");
+GBX_EMBED(gbx_images_py, GBX_PYTHON_DIR "/images.py");
+GBX_EMBED(gbx_magic_commands_py, GBX_PYTHON_DIR "/magic_commands.py");
 GBX_EMBED(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
 GBX_EMBED(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
 GBX_EMBED(gbx_run_py, GBX_PYTHON_DIR "/run.py");
@@ -68,6 +70,9 @@ std::span<const RuntimeFile> runtime_files() {
        between(gbx_lambda_handler_py_begin, gbx_lambda_handler_py_end)},
       {"opt/glovebox/python/import_policy.py",
        between(gbx_import_policy_py_begin, gbx_import_policy_py_end)},
+      {"opt/glovebox/python/images.py", between(gbx_images_py_begin, gbx_images_py_end)},
+      {"opt/glovebox/python/magic_commands.py",
+       between(gbx_magic_commands_py_begin, gbx_magic_commands_py_end)},
       {"opt/glovebox/python/magics.py", between(gbx_magics_py_begin, gbx_magics_py_end)},
       {"opt/glovebox/python/notebook.py", between(gbx_notebook_py_begin, gbx_notebook_py_end)},
       {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},
