@@ -42,6 +42,9 @@ GBX_EMBED(gbx_zygote_module, GBX_ZYGOTE_MODULE);
 GBX_EMBED(gbx_context_js, GBX_NODE_DIR "/context.js");
 GBX_EMBED(gbx_lambda_handler_js, GBX_NODE_DIR "/lambda_handler.js");
 GBX_EMBED(gbx_run_js, GBX_NODE_DIR "/run.js");
+GBX_EMBED(gbx_typescript_js, GBX_NODE_DIR "/typescript.js");
+GBX_EMBED(gbx_context_r, GBX_R_DIR "/context.R");
+GBX_EMBED(gbx_context_java, GBX_JAVA_DIR "/Context.java");
 GBX_EMBED(gbx_cell_bash, GBX_BASH_DIR "/cell");
 GBX_EMBED(gbx_context_sh, GBX_BASH_DIR "/context.sh");
 #include "packages_embedded.inc"
@@ -59,6 +62,9 @@ std::span<const RuntimeFile> runtime_files() {
   static const RuntimeFile kFiles[] = {
       {"opt/glovebox/bash/cell", between(gbx_cell_bash_begin, gbx_cell_bash_end)},
       {"opt/glovebox/bash/context.sh", between(gbx_context_sh_begin, gbx_context_sh_end)},
+      {"opt/glovebox/java/Context.java", between(gbx_context_java_begin, gbx_context_java_end)},
+      {"opt/glovebox/r/context.R", between(gbx_context_r_begin, gbx_context_r_end)},
+      {"opt/glovebox/node/typescript.js", between(gbx_typescript_js_begin, gbx_typescript_js_end)},
       {"opt/glovebox/node/context.js", between(gbx_context_js_begin, gbx_context_js_end)},
       {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
       {"opt/glovebox/python/charts.py", between(gbx_charts_py_begin, gbx_charts_py_end)},
