@@ -20,7 +20,8 @@ packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-d
   python3 python3-dev python3-pip python3-yaml nodejs curl
 # What tests and comparisons need besides.
 packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
-  git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy
+  git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
+  node-typescript r-base-core openjdk-17-jdk-headless
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)
 packages_soak := stress-ng libpython3.11-testsuite

@@ -72,6 +72,14 @@ std::string find_npm() {
   return {};
 }
 
+// Languages of code contexts beyond the runtimes: what shows that they are here, and their
+// packages.
+constexpr LanguageFact kMoreLanguages[] = {
+    {"typescript", "/usr/share/nodejs/typescript/package.json", "node-typescript"},
+    {"r", "/usr/bin/Rscript", "r-base-core"},
+    {"java", "/usr/bin/jshell", "openjdk-17-jdk-headless"},
+};
+
 // newuidmap is of use only if setuid root or with file capabilities.
 bool has_privileged_newuidmap() {
   const char* path = "/usr/bin/newuidmap";
@@ -124,6 +132,23 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
   };
   add("pip", facts.pip, "python3-pip", "Python's");
   add("npm", facts.npm, "npm", "Node's");
+}
+
+// Without them every other language works.
+void explain_more_languages(const std::vector<LanguageFact>& absent, Findings& findings) {
+  Finding finding{"programs", "more languages", State::kOk,
+                  "code contexts in typescript, r and java", ""};
+  if (!absent.empty()) {
+    std::string names;
+    finding.fix = "sudo apt install";
+    for (const LanguageFact& one : absent) {
+      names += (names.empty() ? "" : ", ") + std::string(one.name);
+      finding.fix += " " + std::string(one.package);
+    }
+    finding.state = State::kWarn;
+    finding.detail = "not installed: " + names + "; code contexts in them cannot be created";
+  }
+  findings.push_back(std::move(finding));
 }
 
 // Without them every other template works.
@@ -185,6 +210,9 @@ ProgramFacts probe_programs() {
   for (const char* name : kDataModules) {
     if (find_python_module("/usr", name).empty()) facts.absent_modules.emplace_back(name);
   }
+  for (const LanguageFact& one : kMoreLanguages) {
+    if (::access(one.path, F_OK) != 0) facts.absent_languages.push_back(one);
+  }
   facts.npm = find_npm();
   facts.is_root = ::geteuid() == 0;
   facts.newuidmap = has_privileged_newuidmap();
@@ -197,6 +225,7 @@ void explain(const ProgramFacts& facts, Findings& findings) {
   for (const ProgramFact& fact : facts.runtimes) explain_runtime(fact, findings);
   explain_installers(facts, findings);
   explain_data_modules(facts.absent_modules, findings);
+  explain_more_languages(facts.absent_languages, findings);
   if (!facts.is_root) {
     Finding finding{"programs", "newuidmap", State::kOk, "", ""};
     finding.detail = facts.newuidmap ? "installed; /etc/subuid gives this user " +

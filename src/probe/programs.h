@@ -17,14 +17,21 @@ struct ProgramFact {
   std::string version{};  // its own first line; empty: it did not run
 };
 
+struct LanguageFact {
+  const char* name;
+  const char* path;     // a file that is there if it is installed
+  const char* package;  // of Debian
+};
+
 struct ProgramFacts {
   std::vector<ProgramFact> runtimes{};  // python3, bash, node, as sandboxes see them, below /usr
   std::vector<ProgramFact> bench{};     // only `make bench` wants these
   std::string pip{};                    // where it is, as sandboxes see it; empty: nowhere
   std::string npm{};
-  std::vector<std::string> absent_modules{};  // of those that the template python-data imports
-  bool newuidmap = false;                     // with the privileges it needs
-  std::uint64_t subordinate_uids = 0;         // of this user, in /etc/subuid
+  std::vector<std::string> absent_modules{};     // of those that the template python-data imports
+  std::vector<LanguageFact> absent_languages{};  // of code contexts
+  bool newuidmap = false;                        // with the privileges it needs
+  std::uint64_t subordinate_uids = 0;            // of this user, in /etc/subuid
   bool is_root = false;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -26,6 +27,18 @@ TEST(Programs, AnAbsentLanguageNamesItsPackage) {
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].state, State::kWarn);
   EXPECT_EQ(findings[0].fix, "sudo apt install nodejs");
+}
+
+TEST(Programs, AbsentLanguagesOfContextsNameTheirPackages) {
+  ProgramFacts facts;
+  facts.is_root = true;
+  facts.absent_languages = {{"typescript", "", "node-typescript"}, {"r", "", "r-base-core"}};
+  Findings findings;
+  explain(facts, findings);
+  const Finding expected{"programs", "more languages", State::kWarn,
+                         "not installed: typescript, r; code contexts in them cannot be created",
+                         "sudo apt install node-typescript r-base-core"};
+  EXPECT_NE(std::find(findings.begin(), findings.end(), expected), findings.end());
 }
 
 TEST(Programs, AProgramThatDoesNotRunIsNotOk) {

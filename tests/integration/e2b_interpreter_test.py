@@ -12,6 +12,7 @@ import sealed
 import server
 
 TEMPLATE = "code-interpreter-v1"
+INTERPRETERS = {"typescript": "/usr/share/nodejs/typescript", "r": "/usr/bin/Rscript", "java": "/usr/bin/jshell"}
 
 
 class Sandbox:
@@ -96,10 +97,78 @@ class Interpreter(server.Served):
         self.assertEqual(text_of(self.sandbox.execute("echo $v", language="bash")), "5\n")
         [error] = of_type(self.sandbox.execute("false", language="bash"), "error")
         self.assertIn("exit code 1", error["value"])
-        for language in ("r", "java", "typescript", "ts"):
+        self.assertEqual(self.sandbox.call("POST", "/contexts", {"language": "cobol"}).status, 400)
+
+    def check_language(self, language, package, checks, envs):
+        """State, a directory, and variables of the sandbox and of one execution, in default contexts and others."""
+        if not os.path.exists(INTERPRETERS[language]):
             [error] = of_type(self.sandbox.execute("1", language=language), "error")
-            self.assertIn("python, javascript and bash", error["value"])
-        self.assertEqual(self.sandbox.call("POST", "/contexts", {"language": "java"}).status, 400)
+            self.assertEqual(error["name"], "UnsupportedLanguage")
+            self.assertIn(package, error["value"])
+            self.skipTest(package + " is not installed")
+        sandbox = Sandbox(self.client, envVars={"S": "s"})
+        self.addCleanup(sandbox.kill)
+        for code, shown in checks.items():
+            lines = sandbox.execute(code, language=language)
+            self.assertEqual(of_type(lines, "error"), [], code)
+            self.assertEqual((text_of(lines), [one.strip() for one in main_text(lines)]), shown, code)
+        code, with_both, without = envs
+        self.assertEqual(main_text(sandbox.execute(code, language=language, env_vars={"S": "now", "T": "t"})), [with_both])
+        self.assertEqual(main_text(sandbox.execute(code, language=language)), [without])
+        made = sandbox.call("POST", "/contexts", {"language": language, "cwd": "/tmp"})
+        self.assertEqual((made.status, made.json["language"], made.json["cwd"]), (200, language, "/tmp"), made)
+        self.assertIn(language, [one["language"] for one in sandbox.call("GET", "/contexts").json])
+        return sandbox, made.json["id"]
+
+    def test_typescript(self):
+        sandbox, context = self.check_language("typescript", "node-typescript", {
+            "interface P { x: number }\nconst p: P = { x: 20 }": ("", []), "p.x + 1": ("", ["21"]), "process.cwd()": ("", ["/home/user"]),
+            "function sub(a: number, b: number): number {\n  return a - b\n}\nconsole.log('hi'); sub(1, 2)": ("hi\n", ["-1"]),
+            "    const later = async (): Promise<string> => 'x'\n    await later()": ("", ["x"])},
+            ("`${process.env.S} ${process.env.T}`", "now t", "s undefined"))
+        self.assertEqual(main_text(sandbox.execute("process.cwd()", context_id=context)), ["/tmp"])
+        [error] = of_type(sandbox.execute("let y: = 1", language="ts"), "error")
+        self.assertEqual(error["name"], "SyntaxError")
+
+    def test_r(self):
+        sandbox, context = self.check_language("r", "r-base-core", {
+            "x <- c(1, 2)": ("", []), "sum(x)": ("", ["[1] 3"]), "print('hello')": ('[1] "hello"\n', []), "getwd()": ("", ['[1] "/home/user"'])},
+            ("paste(Sys.getenv('S'), Sys.getenv('T'))", '[1] "now t"', '[1] "s "'))
+        self.assertEqual(main_text(sandbox.execute("getwd()", context_id=context)), ['[1] "/tmp"'])
+        pictures = [one for one in of_type(sandbox.execute("plot(1:3)", language="R"), "result") if one.get("png")]
+        self.assertEqual(len(pictures), 1)
+        [error] = of_type(sandbox.execute("stop('boom')", language="r"), "error")
+        self.assertEqual((error["name"], error["value"]), ("Error", "boom"))
+
+    def test_java(self):
+        sandbox, context = self.check_language("java", "openjdk-17-jdk-headless", {
+            "int x = 20;": ("", []), "x + 1": ("", ["21"]), 'System.out.println("Hello")': ("Hello\n", []), 'System.getProperty("user.dir")': ("", ["/home/user"])},
+            ('System.getProperty("S") + " " + System.getProperty("T")', "now t", "s null"))
+        self.assertEqual(main_text(sandbox.execute('System.getProperty("user.dir")', context_id=context)), ["/tmp"])
+        self.assertEqual(main_text(sandbox.execute('System.getenv("S")', language="java")), ["s"])
+        [error] = of_type(sandbox.execute("int y = \"text\";", language="java"), "error")
+        self.assertEqual(error["name"], "CompilationError")
+
+    def test_a_directory_of_roots(self):
+        made = self.sandbox.call("POST", "/contexts", {"cwd": "/root"})
+        self.assertEqual((made.status, made.json["cwd"]), (200, "/root"), made)
+        shown = main_text(self.sandbox.execute("import os; os.getcwd(), os.getuid(), os.environ['HOME']", context_id=made.json["id"]))
+        self.assertEqual(shown, ["('/root', 0, '/root')"])
+        self.sandbox.call("POST", f"/contexts/{made.json['id']}/restart")
+        self.assertEqual(main_text(self.sandbox.execute("import os; os.getuid()", context_id=made.json["id"])), ["0"])
+        self.assertEqual(main_text(self.sandbox.execute("import os; os.getuid()")), ["1000"])
+        self.assertEqual(self.sandbox.call("POST", "/contexts", {"cwd": "/nowhere"}).status, 400)
+
+    def test_cells_of_a_notebook(self):
+        run = self.sandbox.execute
+        self.assertEqual(main_text(run("\n    x = 5\n    if x:\n        x += 1\n    x\n")), ["6"])
+        self.assertEqual(main_text(run("_ + 1")), ["7"])
+        self.assertEqual(main_text(run("_ + __, Out[1], _2")), ["(13, 6, 7)"])
+        self.assertEqual(text_of(run("    n = 2\n    !echo {n} $HOME; which python; python -c 'print(3)'")), "2 /home/user\n/usr/bin/python\n3\n")
+        lines = run("    from PIL import Image\n    image = Image.new('RGB', (2, 2))\n    image.save('test.png')\n    image.show()\n    print('saved')")
+        self.assertEqual((text_of(lines), [bool(one.get("png")) for one in of_type(lines, "result")]), ("saved\n", [True, True]))
+        [result] = of_type(run("import matplotlib.pyplot as plt\nplt.pie([90, 10], labels=['No', 'Yes'])\nplt.show()"), "result")
+        self.assertEqual([(one["label"], one["angle"]) for one in result["chart"]["elements"]], [("No", 324), ("Yes", 36)])
 
     def test_contexts(self):
         default = [("python", "/home/user"), ("javascript", "/home/user")]

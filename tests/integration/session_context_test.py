@@ -53,6 +53,17 @@ class Contexts(server.Served):
         self.assertEqual(self.session.call("DELETE", f"/contexts/{made['id']}").status, 204)
         self.assertEqual(self.session.call("POST", "/code", {"code": "1", "context": made["id"]}).status, 404)
 
+    def test_run_as_the_user_that_was_asked_for(self):
+        made = self.session.post("/contexts", status=201, user="root")
+        self.assertEqual((made["user"], made["cwd"], made["warm"]), ("root", "/root", False))
+        answer = self.session.code("import os; print(os.getuid(), os.getcwd())", context=made["id"])
+        self.assertEqual(answer["stdout"], "0 /root\n")
+        answer = self.session.call("POST", "/contexts", {"cwd": "/root"})
+        self.assertEqual(answer.status, 400)
+        self.assertIn("ermission denied", answer.json["error"]["message"])
+        self.assertEqual(self.session.code("  x = 1\n  x")["result"]["text/plain"], "1")
+        self.assertEqual(self.session.shell("python -c 'import sys; print(sys.version_info.major)'")["stdout"], "3\n")
+
     def test_several_run_at_once_and_one_takes_its_turns(self):
         contexts = [self.session.post("/contexts", status=201)["id"] for _ in range(3)]
         answers, lock = {}, threading.Lock()

@@ -208,6 +208,8 @@ class OddThings(FileTest):
             self.assertIn(answer.status, (400, 403, 404), (path, answer))
         for path in ("dangling", "no/such"):
             self.refused(404, "not_found", "GET", path=path)
+        for path in ("/proc/sys/kernel/random/boot_id", "/proc/uptime", "/proc/1/stat"):
+            self.assertTrue(self.good("GET", path=path).body.strip(), path)
         types = {entry["name"]: entry["type"] for entry in self.good("GET", "/list", path=".").json["entries"]}
         self.assertEqual({name: types[name] for name in ("d", "fifo", "lfifo", "sock", "f")}, {"d": "directory", "fifo": "fifo", "lfifo": "symlink", "sock": "socket", "f": "file"})
         self.assertEqual(self.good("GET", "/stat", path="/dev/null").json["type"], "char_device")

@@ -9,10 +9,16 @@ import time
 import harness
 from harness import DEADLINE, ROOT, text
 
+JAVA_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8",
+                "--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED",
+                "--add-opens=java.base/java.util=ALL-UNNAMED"]
 COMMANDS = {
     "python": ["/usr/bin/python3", "-I", str(ROOT / "src/guest/python/context.py")],
     "bash": ["/bin/bash", str(ROOT / "src/guest/bash/context.sh")],
     "node": ["/usr/bin/node", str(ROOT / "src/guest/node/context.js")],
+    "typescript": ["/usr/bin/node", str(ROOT / "src/guest/node/context.js"), "typescript"],
+    "r": ["/usr/bin/Rscript", "--vanilla", str(ROOT / "src/guest/r/context.R")],
+    "java": ["/usr/bin/java", *JAVA_OPTIONS, str(ROOT / "src/guest/java/Context.java")],
 }
 
 

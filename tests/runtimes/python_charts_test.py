@@ -1,5 +1,7 @@
 """Cells for E2B's clients: figures and tables as data, an environment for one cell, errors told once."""
 import json
+import os
+import tempfile
 import unittest
 
 from context_harness import Context
@@ -213,7 +215,7 @@ class Cells(Rich):
     def test_lines_of_a_notebook(self):
         self.assertEqual(self.run_rich("x = 1\nif x:\n    !echo \"a b\" $((1 + 2))\nprint('after')").out, "a b 3\nafter\n")
         self.assertEqual(self.run_rich("v = !printf '1\\n2\\n'\nv").result["text/plain"], "['1', '2']")
-        self.assertEqual(self.run_rich("%cd /usr\n!pwd").out, "/usr\n")
+        self.assertEqual(self.run_rich("%cd /usr\n!pwd").out, "/usr\n/usr\n")
         self.assertEqual(self.run_rich("%%bash\nfor i in 1 2; do\n  echo $i\ndone\n").out, "1\n2\n")
         self.assertEqual(self.run_rich("s = \"\"\"\n!not\n\"\"\"\ns").result["text/plain"], "'\\n!not\\n'")
         self.assertEqual(self.context.run("x = (", rich=True).error["name"], "SyntaxError")
@@ -221,6 +223,87 @@ class Cells(Rich):
         self.assertEqual((outcome.error["name"], outcome.out), ("SyntaxError", ""))
         outcome = self.context.run("!true\n\n1/0", rich=True)
         self.assertEqual(outcome.error["line"], 3)
+
+    def test_cells_may_be_indented(self):
+        self.assertEqual(self.run_rich("\n    x = 1\n    if x:\n        x += 1\n\n  \n    x\n    ").result["text/plain"], "2")
+        self.assertEqual(self.context.run("\tx = 3\n\tx").result["text/plain"], "3")
+        self.assertEqual(self.run_rich("  # only this").results, [])
+        self.assertEqual(self.run_rich("   \n \n").results, [])
+        self.assertEqual(self.run_rich("    s = '''\n    a\n  b'''\n    s").result["text/plain"], "'\\na\\n  b'")
+        self.assertEqual(self.context.run("x = 1\n    y = 2", rich=True).error["name"], "IndentationError")
+        outcome = self.context.run("\n    def f():\n        return 1/0\n\n    f()", rich=True)
+        self.assertEqual((outcome.error["line"], outcome.error["name"]), (3, "ZeroDivisionError"))
+        self.assertEqual(self.run_rich("    a = 'indented'\n    !echo {a}").out, "indented\n")
+
+    def test_earlier_values(self):
+        def shown(number, code, **more):
+            return self.context.run(code, name="cell-%d" % number, rich=True, **more).result["text/plain"]
+        self.assertEqual(self.context.run("_").error["name"], "NameError")
+        self.assertEqual([shown(1, "10"), shown(2, "_ + 1"), shown(3, "_ + __")], ["10", "11", "21"])
+        self.context.run("None", name="cell-4", rich=True)
+        self.context.run("5;", name="cell-5", rich=True)
+        self.assertEqual(shown(6, "_, __, ___, _2, Out[1], In[2]"), "(21, 11, 10, 11, 10, '_ + 1')")
+        for _ in range(2):  # the code's own
+            self.assertEqual(shown(7, "for _ in range(3): pass\n_ * 100"), "200")
+        self.assertEqual(self.context.run("_").result["text/plain"], "2")
+
+    def test_magics(self):
+        self.assertEqual(self.run_rich("n = 3\n!echo {n + 1} $n '$n' {{n}} ${HOME:-x} {1..2}").out, "4 3 $n {n} /tmp 1 2\n")
+        self.assertEqual(self.run_rich("def f(local):\n    !echo {local}\nf('in')").out, "in\n")
+        self.assertEqual(self.run_rich("!exit 3\n_exit_code").result["text/plain"], "3")
+        self.assertEqual(self.run_rich("!echo a \\\n   b\nprint('c')").out, "a b\nc\n")
+        self.assertEqual(self.run_rich("t = [\n  '%d'\n  % 5,\n]\n%pwd").result["text/plain"], "'/tmp'")
+        self.assertEqual(self.run_rich("here = %pwd\nhere").result["text/plain"], "'/tmp'")
+        self.assertEqual(self.run_rich("%env GIVEN").result["text/plain"], "'before'")
+        self.assertEqual(self.run_rich("%env MADE=1\nimport os; os.environ['MADE']").result["text/plain"], "'1'")
+        outcome = self.run_rich("%time 6 * 7")
+        self.assertIn("Wall time: ", outcome.out)
+        self.assertEqual(outcome.result["text/plain"], "42")
+        self.assertRegex(self.run_rich("%timeit -n 10 -r 2 sum(range(5))").out, r"per loop \(mean ± std. dev. of 2 runs, 10 loops each\)")
+        outcome = self.run_rich("%%time\nz = 20\nz + 1")
+        self.assertIn("CPU times", outcome.out)
+        self.assertEqual(outcome.result["text/plain"], "21")
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertIn("Writing", self.run_rich("%%writefile " + directory + "/m.py\nmade = 'by a file'\n").out)
+            self.run_rich("%run " + directory + "/m.py")
+        self.assertEqual(self.run_rich("made").result["text/plain"], "'by a file'")
+        self.assertEqual(self.run_rich("%%capture kept\nprint('x')").out, "")
+        self.assertEqual(self.run_rich("kept.stdout").result["text/plain"], "'x\\n'")
+        self.assertEqual(self.run_rich("%%html\n<b>x</b>").results[0]["mime"]["text/html"], "<b>x</b>")
+        self.assertEqual(self.run_rich("%matplotlib inline\n1").result["text/plain"], "1")
+        self.assertIn("Docstring:", self.run_rich("len?").out)
+        self.assertIn("here", self.run_rich("%who").out)
+        for code, name in (("%nonsense 1", "UsageError"), ("%%nonsense\nx", "UsageError"), ("%%bash\nexit 3", "CalledProcessError"), ("5 %\n", "SyntaxError")):
+            self.assertEqual(self.context.run(code, rich=True).error["name"].rpartition(".")[2], name, code)
+
+    def test_strings_and_brackets_are_no_magics(self):
+        code = "text = '''\n!no\n%pwd\n'''\nrest = (7\n  % 4)\n!echo said 'quo\"te'\n(text, rest)"
+        outcome = self.run_rich(code)
+        self.assertEqual((outcome.out, outcome.result["text/plain"]), ("said quo\"te\n", "('\\n!no\\n%pwd\\n', 3)"))
+
+    def test_objects_that_show_themselves(self):
+        self.run_rich("class A:\n    def __init__(self): self._repr_html_ = lambda: '<i>own</i>'\n    def _repr_javascript_(self): return 'js'")
+        forms = self.run_rich("A()").result
+        self.assertEqual((forms["text/html"], forms["application/javascript"]), ("<i>own</i>", "js"))
+        self.assertEqual(list(self.run_rich("from unittest.mock import MagicMock; MagicMock()").result), ["text/plain"])
+        shown = self.run_rich("display({'text/html': '<b>', 'text/plain': 'b'}, raw=True)").results[0]["mime"]
+        self.assertEqual(shown, {"text/plain": "b", "text/html": "<b>"})
+        self.assertEqual(len(self.run_rich("h = display(1, display_id=True)\nh.update(2)").results), 2)
+
+    def test_images_are_shown_and_saved(self):
+        make = "from PIL import Image\nimage = Image.new('RGBA', (4, 4), 'red')\n"
+        with tempfile.TemporaryDirectory() as directory:
+            for code in ("image.show()", "image", "image.save(%r)" % (directory + "/a.png"), "import pathlib; image.save(pathlib.Path(%r))" % (directory + "/b.png")):
+                outcome = self.run_rich(make + code)
+                self.assertEqual([one["mime"]["image/png"][:8] for one in outcome.results], ["iVBORw0K"], code)
+            self.assertEqual(sorted(os.listdir(directory)), ["a.png", "b.png"])
+            code = "import io; image.save(io.BytesIO(), 'PNG')\nimport matplotlib.pyplot as plt\nplt.plot([1]); plt.savefig(%r); plt.close('all')" % (directory + "/c.png")
+            self.assertEqual([one["mime"] for one in self.run_rich(code).results if not one["main"]], [])
+
+    def test_a_pies_angles_are_exact(self):
+        for values, angles in (([90, 10], [324, 36]), ([1, 1, 1], [120, 120, 120]), ([0.5, 99.5], [1.8, 358.2]), ([1, 6], [51.4286, 308.5714])):
+            elements = self.run_rich("import matplotlib.pyplot as plt\nplt.pie(%r)\nplt.show()" % values).results[0]["mime"]["e2b/chart"]["elements"]
+            self.assertEqual([one["angle"] for one in elements], angles)
 
     def test_an_environment_for_one_cell(self):
         code = "import os, subprocess\nprint(os.environ.get('GIVEN'), os.environ.get('NEW'), subprocess.run('echo $NEW', shell=True, capture_output=True, text=True).stdout)"

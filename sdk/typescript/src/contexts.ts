@@ -9,6 +9,8 @@ export type Context = Camel<Schemas["Context"]>;
 export interface ContextOptions extends CallOptions {
   /** Default "python". */
   language?: Language;
+  /** The user that the interpreter runs as, by default in its home directory. */
+  user?: string;
   cwd?: string;
   env?: Record<string, string>;
 }
@@ -26,8 +28,8 @@ export class Contexts {
   }
 
   async create(options: ContextOptions = {}): Promise<Context> {
-    const { language, cwd, env } = options;
-    const json = compact({ language, cwd, env });
+    const { language, user, cwd, env } = options;
+    const json = compact({ language, user, cwd, env });
     const context = await this.connection.json("POST", this.path, CONTEXT, { ...callOf(options), json });
     this.#made.set(context.id, json);
     return camelize(context);
@@ -52,10 +54,10 @@ export class Contexts {
    * its id; any other gets a new id and the environment variables that it was created with here.
    */
   async restart(context: string | Context, options: CallOptions = {}): Promise<Context> {
-    const { id, language, cwd } = await this.get(context, options);
+    const { id, language, user, cwd } = await this.get(context, options);
     const made = this.#made.get(id);
     await this.remove(id, options);
-    if (id !== language) return this.create({ ...callOf(options), language, cwd, ...made });
+    if (id !== language) return this.create({ ...callOf(options), language, user, cwd, ...made });
     await this.connection.json("POST", `${this.sandbox}/code`, CODE, { ...callOf(options), json: { code: "", language } });
     return this.get(id, options);
   }

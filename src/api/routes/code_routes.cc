@@ -48,7 +48,9 @@ Result<CodeRequest> parse_code(std::string_view body) {
   TRY(const auto language, fields.text("language", 32));
   if (language) {
     request.language = sessions::parse_language(*language);
-    if (!request.language) return fields.bad("language", "must be python, bash or javascript");
+    if (!request.language) {
+      return fields.bad("language", "must be " + sessions::language_list());
+    }
   }
   TRY(const auto timeout, fields.whole("timeout_ms", 0, sessions::kMaxTimeoutMs));
   request.cell.timeout = std::chrono::milliseconds(timeout.value_or(kDefaultTimeoutMs));

@@ -8,6 +8,7 @@
 #include "base/wall_clock.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/process_json.h"
+#include "sessions/processes/user_environment.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
@@ -30,6 +31,7 @@ json::object context_json(const sessions::ContextTable& table, const sessions::C
   return {{"id", context.id},
           {"language", sessions::language_name(context.spec.language)},
           {"cwd", context.spec.cwd},
+          {"user", context.spec.user},
           {"state", state_of(table, context)},
           {"warm", context.warm},
           {"created_at", utc_text(context.created_ms)},
@@ -45,11 +47,12 @@ Result<sessions::ContextSpec> parse_context(std::string_view body) {
   TRY(const auto language, fields.text("language", 32));
   if (language) {
     const auto known = sessions::parse_language(*language);
-    if (!known) return fields.bad("language", "must be python, bash or javascript");
+    if (!known) return fields.bad("language", "must be " + sessions::language_list());
     spec.language = *known;
   }
+  TRY(spec.user, wire::read_user(fields, "user"));
   TRY(const auto cwd, wire::read_directory(fields, "cwd"));
-  if (cwd) spec.cwd = *cwd;
+  spec.cwd = cwd ? *cwd : sessions::home_of(spec.user);
   TRY(spec.env, wire::read_environment(fields, "env"));
   TRY_OK(fields.finish());
   return spec;

@@ -45,7 +45,8 @@ options::CommandLine code_command_line(CodeOptions& code) {
           "ends.",
       .groups = {{"Options",
                   {{"-c,--code", "CODE", "run CODE and exit", &code.code},
-                   {"--language", "NAME", "python (default), bash or javascript", &code.language},
+                   {"--language", "NAME",
+                    "python (default), bash, javascript, typescript, r or java", &code.language},
                    {"--context", "ID",
                     "use an existing context (default: the language's default context; at a "
                     "terminal a new one, removed at the end)",

@@ -1,6 +1,7 @@
 // A code context in Node.js: cells come on a pipe, one after the other, and share the globals.
 //
-//   node context.js       cells and answers as in src/wire/guest/cell.h
+//   node context.js               cells and answers as in src/wire/guest/cell.h
+//   node context.js typescript    the same, for cells in TypeScript
 //
 // A cell is evaluated in V8's own mode for consoles, reached through the inspector in this thread:
 // const and let last and may be declared again, await works, and the last expression has a value.
@@ -9,6 +10,7 @@
 'use strict';
 const { encodeError, importsAsCalls, lines, parseJob, plainRemote, sendValue, send } =
     require('./run.js');
+const { originalLine, originalPlaces, translator } = require('./typescript.js');
 const fs = require('fs');
 const inspector = require('inspector');
 const Module = require('module');
@@ -38,6 +40,7 @@ let current = null;  // the cell that runs: what to call when it was interrupted
 let queue = [];
 let load = null;  // import() for the cells
 let hidden = '';  // its name there
+let toJavaScript = null;  // for TypeScript
 
 function main() {
   session.connect();
@@ -92,11 +95,12 @@ function enter(job) {
   try {
     process.chdir(job.workdir);
   } catch (error) {
-    const why = new Error(`glovebox: cannot enter the working directory: ${error.code}`);
-    why.stack = why.message;
-    printError(why);
-    send(encodeError(why, ''));
-    process.exit(1);
+    refuse(`glovebox: cannot enter the working directory: ${error.code}`);
+  }
+  try {
+    if (process.argv[2] === 'typescript') toJavaScript = translator(process.cwd());
+  } catch (error) {
+    refuse(error.message);
   }
   process.argv = [process.execPath, ...job.args];
   process.execArgv = [];
@@ -114,6 +118,13 @@ function enter(job) {
   Object.defineProperty(globalThis, hidden, { value: load });
   withoutStdin();
   send('{"type":"ready"}\n');
+}
+
+function refuse(message) {
+  const why = new Error(message);
+  why.stack = message;
+  send(encodeError(why, ''));
+  process.exit(1);
 }
 
 function define(on, name, value) {
@@ -212,10 +223,11 @@ function tellInterrupt(cell) {
 function evaluate(cell) {
   return new Promise((resolve, reject) => {
     let code = cell.code.replace(/^\uFEFF/, '').replace(/^#!.*/, '');
-    if (/^[ \t]*(?:import|export)\b/m.test(code) && !parses(code)) code = importsAsCalls(code);
-    code = code.replace(/\bimport(?=\s*\()/g, hidden);
     // As in a console: braces at the start are an object if that is what they can be.
     if (/^\s*\{/.test(code) && !/;\s*$/.test(code) && parses(`(${code}\n)`)) code = `(${code}\n)`;
+    if (toJavaScript !== null) code = toJavaScript(code, cell.url);
+    if (/^[ \t]*(?:import|export)\b/m.test(code) && !parses(code)) code = importsAsCalls(code);
+    code = code.replace(/\bimport(?=\s*\()/g, hidden);
     const expression = `${code}\n//# sourceURL=${cell.url}`;
     const done = (failure, answer) => {
       if (failure) return reject(new Error(failure.message));
@@ -223,7 +235,7 @@ function evaluate(cell) {
       if (details === undefined) return resolve({ value: taken(answer.result) });
       if (details.exception === undefined) return reject(interruption());
       const error = taken(details.exception);
-      if (error instanceof SyntaxError) lines.set(error, details.lineNumber + 1);
+      if (error instanceof SyntaxError) lines.set(error, originalLine(cell.url, details.lineNumber + 1));
       reject(error);
     };
     globalThis[RUN] = () => {
@@ -245,7 +257,7 @@ function interruption() {
 
 function parses(code) {
   try {
-    new vm.Script(code);
+    new vm.Script(toJavaScript === null ? code : toJavaScript(code, ''));
     return true;
   } catch {
     return false;
@@ -269,7 +281,8 @@ function cleanStack(error) {
   if (!isNativeError(error) || typeof error.stack !== 'string') return;
   const frames = error.stack.split('\n');
   const first = frames.findIndex((line) => line.startsWith('    at ') && (line.includes(__filename) || /\bnode:(?:inspector|vm|internal\/inspector)/.test(line)));
-  if (first > 0) error.stack = frames.slice(0, first).join('\n');
+  const stack = first > 0 ? frames.slice(0, first).join('\n') : error.stack;
+  error.stack = toJavaScript === null ? stack : originalPlaces(stack);
 }
 
 function printError(error) {

@@ -22,6 +22,8 @@ MOST_RECORD = 17 << 20
 # Sources of earlier cells that tracebacks can show.
 MOST_SOURCES = 200
 MOST_SOURCE_TEXT = 8 << 20
+MOST_OUT = 200  # values that `Out` keeps
+MOST_TEXT = 1 << 20
 MOST_RICH = 36_000
 NO_STDIN = "input() needs stdin: give it with the request"
 
@@ -36,6 +38,7 @@ _task = None  # of the cell, while it awaits
 _cancelled = False
 _missed = False  # an interrupt, while none was wanted
 _stdin = None  # the one we made
+_unders = [None, None, None]  # what `_`, `__` and `___` were set to
 
 
 def serve():
@@ -194,8 +197,10 @@ def _run_cell(results, names, cell):
             installed.look()
             _running = True
             _give_stdin(cell.stdin)
-            text = source.text()
+            text = _without_indentation(source.text())
             _remember(cell.name, text)
+            if cell.rich:
+                _note_input(names, cell, text)
             head, tail = _compile(cell, text)
             if head is not None:
                 _futures |= head.co_flags & runner.FUTURE_FLAGS
@@ -203,6 +208,7 @@ def _run_cell(results, names, cell):
             if tail is not None:
                 value = _execute(tail, names, cell.name)
                 if value is not None:
+                    _note_value(names, cell, value)
                     runner.load("display").send_value(results, value)
                 value = None
             if "matplotlib.pyplot" in sys.modules:
@@ -229,6 +235,64 @@ def _run_cell(results, names, cell):
         if before:
             runner._quietly(_restore_environment, before)
     return status
+
+
+def _without_indentation(text):
+    """As IPython: the indentation of the first line is taken from every line that has it."""
+    at = 0
+    while text.startswith(("\n", " ", "\t", "\f"), at):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
+        if line.strip():
+            break
+        if end < 0:
+            return text
+        at = end + 1
+    else:
+        return text
+    space = line[: len(line) - len(line.lstrip())]
+    if not space:
+        return text
+    lines = text[at:].split("\n")
+    return text[:at] + "\n".join([one[len(space) :] if one.startswith(space) else one for one in lines])
+
+
+def _note_value(names, cell, value):
+    """`_`, `__` and `___`, unless the code uses these names itself; and `Out[1]`, `_1`, for notebooks' code."""
+    global _unders
+    if all(names.get("_" * (at + 1)) is one for at, one in enumerate(_unders)):
+        _unders = [value, *_unders[:2]]
+        for at, one in enumerate(_unders):
+            names["_" * (at + 1)] = one
+    number = _number_of(cell)
+    if not cell.rich or number is None:
+        return
+    out = names.setdefault("Out", {})
+    if type(out) is not dict or out is value:
+        return
+    out[number] = names["_%d" % number] = value
+    while len(out) > MOST_OUT:
+        old = next(iter(out))
+        del out[old]
+        names.pop("_%s" % (old,), None)
+
+
+def _note_input(names, cell, text):
+    inputs = names.setdefault("In", [""])
+    number = _number_of(cell)
+    if type(inputs) is not list or number is None or number > len(inputs) + MOST_SOURCES:
+        return
+    inputs.extend([""] * (number + 1 - len(inputs)))
+    inputs[number] = text if len(text) < MOST_TEXT else ""
+    if number > MOST_SOURCES:
+        inputs[number - MOST_SOURCES] = ""
+    names["_i"] = inputs[number - 1]
+
+
+def _number_of(cell):
+    """In its context, which the server puts into the cell's name."""
+    digits = cell.name.rpartition("-")[2]
+    return int(digits) if cell.name.startswith("cell-") and digits.isdecimal() and len(digits) < 10 else None
 
 
 def _put_environment(entries):
@@ -264,11 +328,18 @@ def _offer_display():
     if not hasattr(builtins, "display"):
         builtins.display = _display
         sys.meta_path.append(NotebookFinder)
+        runner.load("images").install()
 
 
-def _display(*values, **_):
+def _display(*values, raw=False, display_id=None, **_):
+    display = runner.load("display")
     for value in values:
-        runner.load("display").send_value(runner.results(), value, main=False)
+        if raw and isinstance(value, dict):
+            display.send_raw(runner.results(), value)
+        else:
+            display.send_value(runner.results(), value, main=False)
+    if display_id is not None:
+        return runner.load("notebook").DisplayHandle(display_id)
 
 
 class NotebookFinder:
@@ -285,6 +356,7 @@ def _compile(cell, text):
         changed = runner.load("magics").translated(text) if cell.rich else None
         if changed is None:
             raise
+        runner.load("magic_commands")
     return runner.compile_job(changed, cell.name, flags)
 
 

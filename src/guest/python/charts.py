@@ -186,9 +186,17 @@ def _slice(wedge):
     label = str(wedge.get_label())
     return {
         "label": "" if label.startswith("_") else label,
-        "angle": plain(abs(wedge.theta2 - wedge.theta1)),
+        "angle": _degrees(abs(float(wedge.theta2) - float(wedge.theta1))),
         "radius": plain(wedge.r),
     }
+
+
+def _degrees(angle):
+    """matplotlib adds up the parts of a pie in single precision: 324 degrees are 323.99997 there."""
+    for digits in range(4):
+        if abs(angle - round(angle, digits)) < 1e-4:
+            return round(angle, digits)
+    return round(angle, 4)
 
 
 def _is_flat(container):

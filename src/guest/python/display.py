@@ -20,6 +20,8 @@ TEXT_METHODS = (
     ("_repr_svg_", "image/svg+xml"),
     ("_repr_png_", "image/png"),
     ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_pdf_", "application/pdf"),
+    ("_repr_javascript_", "application/javascript"),
 )
 PLAIN = frozenset((bool, int, float, str, list, dict, tuple))
 MOST_RICH = 30_000
@@ -32,6 +34,15 @@ def send_value(results, value, main=True):
     results.send(encode(forms_of(value), main))
 
 
+def send_raw(results, bundle):
+    """What is shown is given by its MIME types."""
+    forms = {"text/plain": str(bundle.get("text/plain", ""))}
+    for mime, data in bundle.items():
+        if type(mime) is str and mime != "text/plain":
+            _add(forms, mime, data)
+    results.send(encode(forms, False))
+
+
 def forms_of(value):
     """MIME type to text, bytes, or Encoded JSON; text/plain first."""
     forms = {"text/plain": plain_text(value)}
@@ -42,7 +53,7 @@ def forms_of(value):
         if encoded is not None:
             forms["application/json"] = encoded
     if not isinstance(value, type):
-        _add_own_forms(forms, kind, value)
+        _add_own_forms(forms, value)
     if "pandas" in sys.modules and "text/html" not in forms:
         _add(forms, "text/html", _attempt(_series_html, value))
     if "matplotlib.artist" in sys.modules and "image/png" not in forms:
@@ -99,19 +110,26 @@ class Encoded(bytes):
     """JSON already."""
 
 
-def _add_own_forms(forms, kind, value):
-    # Looked up on the type: objects that answer to any name must not seem to have these.
-    if (method := getattr(kind, "_repr_mimebundle_", None)) is not None:
-        bundle = _data(_attempt(method, value, None, None))
+def _method(value, name):
+    """The object's own, or of its type; None for objects that answer to any name, as IPython finds out."""
+    method = _attempt(getattr, value, name, None)
+    if method is None or _attempt(getattr, value, "_ipython_canary_method_should_not_exist_", None) is not None:
+        return None
+    return method if callable(method) else None
+
+
+def _add_own_forms(forms, value):
+    if (method := _method(value, "_repr_mimebundle_")) is not None:
+        bundle = _data(_attempt(method, None, None))
         if isinstance(bundle, dict):
             for mime, data in bundle.items():
                 if type(mime) is str and mime != "text/plain":
                     _add(forms, mime, data)
     for name, mime in TEXT_METHODS:
-        if mime not in forms and (method := getattr(kind, name, None)) is not None:
-            _add(forms, mime, _data(_attempt(method, value)))
-    if "application/json" not in forms and (method := getattr(kind, "_repr_json_", None)) is not None:
-        _add(forms, "application/json", _data(_attempt(method, value)))
+        if mime not in forms and (method := _method(value, name)) is not None:
+            _add(forms, mime, _data(_attempt(method)))
+    if "application/json" not in forms and (method := _method(value, "_repr_json_")) is not None:
+        _add(forms, "application/json", _data(_attempt(method)))
 
 
 def _data(answer):

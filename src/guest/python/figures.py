@@ -12,27 +12,31 @@ def install():
     if PYPLOT in sys.modules:
         _adapt(sys.modules[PYPLOT])
     else:
-        sys.meta_path.insert(0, PyplotFinder)
+        sys.meta_path.insert(0, AfterImport(PYPLOT, _adapt))
 
 
-class PyplotFinder:
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name != PYPLOT:
+class AfterImport:
+    """Calls `adapt` with the module of this name, once it is imported."""
+
+    def __init__(self, name, adapt):
+        self._name, self._adapt = name, adapt
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self._name:
             return None
-        if cls in sys.meta_path:
-            sys.meta_path.remove(cls)
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
         for finder in sys.meta_path:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 break
         else:
             return None
-        execute = spec.loader.exec_module
+        execute, adapt = spec.loader.exec_module, self._adapt
 
         def exec_module(module):
             execute(module)
-            _adapt(module)
+            adapt(module)
 
         # On the loader object, which is this module's alone.
         spec.loader.exec_module = exec_module

@@ -21,8 +21,10 @@ class Loader:
     def exec_module(module):
         if module.__name__.endswith("display"):
             module.display = display
-            for one in (clear_output, *KINDS):
+            for one in (clear_output, update_display, publish_display_data, DisplayHandle, *KINDS):
                 setattr(module, one.__name__, one)
+            for kind in (HTML, Markdown, Latex, SVG, Javascript, JSON):
+                setattr(module, "display_" + kind.__name__.lower(), display_as(kind))
         elif module.__name__ == "IPython":
             # Libraries ask whether they are inside it, and are not.
             module.version_info = (0, 0, 0)
@@ -32,6 +34,35 @@ class Loader:
 
 
 display = sys.modules["_glovebox_cells"]._display
+
+
+class DisplayHandle:
+    def __init__(self, display_id):
+        self.display_id = display_id if isinstance(display_id, str) else "%x" % id(self)
+
+    def display(self, value, **more):
+        display(value, **more)
+
+    update = display
+
+
+def update_display(value, *, display_id=None, **more):
+    """What was shown has been sent: it is shown again."""
+    display(value, **more)
+
+
+def publish_display_data(data, metadata=None, **_):
+    display(data, raw=True)
+
+
+def display_as(kind):
+    """display_html() and the like."""
+
+    def show(*values, raw=False, **_):
+        for value in values:
+            display({kind.mime: value} if raw else kind(value) if isinstance(value, str) else value, raw=raw)
+
+    return show
 
 
 def clear_output(wait=False):

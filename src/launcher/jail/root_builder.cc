@@ -112,12 +112,18 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
       sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
   RootBuilder builder(scratch, layer);
-  for (const char* name : {"empty", "dev"}) {
+  for (const char* name : {"usr-base", "dev"}) {
     TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
+  }
+  TRY_OK(make_dir(AT_FDCWD, scratch + "/usr-base/bin", 0755, 0, false));
+  // Below the host's /usr, so that a host that has a python of its own keeps it.
+  if (::symlink("python3", (scratch + "/usr-base/bin/python").c_str()) != 0) {
+    return fail(Error::from_errno("link python to python3"));
   }
   TRY_OK(builder.prepare_dev());
   // A mount of its own, so that the guest's mountinfo shows "/" and not our path.
-  TRY(builder.empty_, sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
+  TRY(builder.usr_base_,
+      sys::clone_mount(AT_FDCWD, scratch + "/usr-base", sys::Submounts::kLeaveOut));
   return builder;
 }
 
@@ -258,7 +264,7 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   TRY(mounts.root, sys::new_overlay(root, session ? kSessionFlags : kRootFlags));
   sys::OverlayByFd over_usr{.lower = {}};
   for (const UniqueFd& layer : usr) over_usr.lower.push_back(layer.get());
-  over_usr.lower.push_back(empty_.get());
+  over_usr.lower.push_back(usr_base_.get());
   UniqueFd usr_upper;
   UniqueFd usr_work;
   if (session) {
@@ -312,7 +318,7 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   // Not a bind mount: an overlay without an upper directory is always read-only, so that even a
   // guest with every capability inside could not make the host's files writable. A session's writes
   // go to its own upper directory.
-  std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "empty"}};
+  std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "usr-base"}};
   if (session) {
     usr_options.emplace_back("upperdir", "up/usr-upper");
     usr_options.emplace_back("workdir", "up/usr-work");

@@ -96,7 +96,7 @@ class RootBuilder {
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
-  UniqueFd empty_;                // an empty directory
+  UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
   bool can_use_detached_ = true;  // until the kernel has refused
 };
 

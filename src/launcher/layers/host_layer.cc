@@ -24,17 +24,42 @@ namespace fs = std::filesystem;
 // Copied from the host: what programs in its /usr expect. Never shadow, host keys or the machine
 // id.
 constexpr const char* kCopied[] = {
-    "/etc/alternatives",    "/etc/ld.so.cache",    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",    "/etc/ssl/certs",      "/etc/ssl/openssl.cnf",
-    "/etc/fonts",           "/etc/matplotlibrc",   "/etc/localtime",
-    "/etc/timezone",        "/etc/mime.types",     "/etc/protocols",
-    "/etc/services",        "/etc/inputrc",        "/etc/python3",
-    "/etc/python3.11",      "/etc/debian_version", "/etc/os-release",
-    "/etc/lsb-release",     "/etc/magic",          "/etc/terminfo",
-    "/etc/bash.bashrc",     "/etc/profile",        "/etc/locale.alias",
-    "/etc/java-17-openjdk", "/etc/perl",           "/etc/dpkg",
-    "/etc/login.defs",      "/etc/skel",           "/etc/adduser.conf",
-    "/etc/deluser.conf",    "/etc/debconf.conf",   "/etc/default/useradd",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/fonts",
+    "/etc/matplotlibrc",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/mime.types",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/inputrc",
+    "/etc/python3",
+    "/etc/python3.11",
+    "/etc/debian_version",
+    "/etc/os-release",
+    "/etc/lsb-release",
+    "/etc/magic",
+    "/etc/terminfo",
+    "/etc/bash.bashrc",
+    "/etc/profile",
+    "/etc/locale.alias",
+    "/etc/java-17-openjdk",
+    "/etc/perl",
+    "/etc/dpkg",
+    "/etc/login.defs",
+    "/etc/skel",
+    "/etc/adduser.conf",
+    "/etc/deluser.conf",
+    "/etc/debconf.conf",
+    "/etc/default/useradd",
+    "/etc/R",
+    "/etc/java-11-openjdk",
+    "/etc/java-21-openjdk",
 };
 
 constexpr LayerFile kOwnFiles[] = {
@@ -71,7 +96,7 @@ constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "lib
 constexpr const char* kDraftPrefix = ".draft-";
 
 // To be changed with the lists above.
-constexpr std::string_view kRecipe = "host-layer-6";
+constexpr std::string_view kRecipe = "host-layer-7";
 
 // The name is a hash of what the layer is made from: a package upgrade on the host gives a new one.
 std::string layer_name() {

@@ -23,6 +23,8 @@ GBX_EMBED(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
 GBX_EMBED(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
 GBX_EMBED(gbx_lambda_handler_py, GBX_PYTHON_DIR "/lambda_handler.py");
 GBX_EMBED(gbx_import_policy_py, GBX_PYTHON_DIR "/import_policy.py");
+GBX_EMBED(gbx_images_py, GBX_PYTHON_DIR "/images.py");
+GBX_EMBED(gbx_magic_commands_py, GBX_PYTHON_DIR "/magic_commands.py");
 GBX_EMBED(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
 GBX_EMBED(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
 GBX_EMBED(gbx_run_py, GBX_PYTHON_DIR "/run.py");
@@ -41,6 +43,9 @@ GBX_EMBED(gbx_zygote_module, GBX_ZYGOTE_MODULE);
 GBX_EMBED(gbx_context_js, GBX_NODE_DIR "/context.js");
 GBX_EMBED(gbx_lambda_handler_js, GBX_NODE_DIR "/lambda_handler.js");
 GBX_EMBED(gbx_run_js, GBX_NODE_DIR "/run.js");
+GBX_EMBED(gbx_typescript_js, GBX_NODE_DIR "/typescript.js");
+GBX_EMBED(gbx_context_r, GBX_R_DIR "/context.R");
+GBX_EMBED(gbx_context_java, GBX_JAVA_DIR "/Context.java");
 GBX_EMBED(gbx_cell_bash, GBX_BASH_DIR "/cell");
 GBX_EMBED(gbx_context_sh, GBX_BASH_DIR "/context.sh");
 #include "packages_embedded.inc"
@@ -58,6 +63,9 @@ std::span<const RuntimeFile> runtime_files() {
   static const RuntimeFile kFiles[] = {
       {"opt/glovebox/bash/cell", between(gbx_cell_bash_begin, gbx_cell_bash_end)},
       {"opt/glovebox/bash/context.sh", between(gbx_context_sh_begin, gbx_context_sh_end)},
+      {"opt/glovebox/java/Context.java", between(gbx_context_java_begin, gbx_context_java_end)},
+      {"opt/glovebox/r/context.R", between(gbx_context_r_begin, gbx_context_r_end)},
+      {"opt/glovebox/node/typescript.js", between(gbx_typescript_js_begin, gbx_typescript_js_end)},
       {"opt/glovebox/node/context.js", between(gbx_context_js_begin, gbx_context_js_end)},
       {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
       {"opt/glovebox/python/charts.py", between(gbx_charts_py_begin, gbx_charts_py_end)},
@@ -69,6 +77,9 @@ std::span<const RuntimeFile> runtime_files() {
        between(gbx_lambda_handler_py_begin, gbx_lambda_handler_py_end)},
       {"opt/glovebox/python/import_policy.py",
        between(gbx_import_policy_py_begin, gbx_import_policy_py_end)},
+      {"opt/glovebox/python/images.py", between(gbx_images_py_begin, gbx_images_py_end)},
+      {"opt/glovebox/python/magic_commands.py",
+       between(gbx_magic_commands_py_begin, gbx_magic_commands_py_end)},
       {"opt/glovebox/python/magics.py", between(gbx_magics_py_begin, gbx_magics_py_end)},
       {"opt/glovebox/python/notebook.py", between(gbx_notebook_py_begin, gbx_notebook_py_end)},
       {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},

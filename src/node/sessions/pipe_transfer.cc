@@ -85,6 +85,8 @@ void PipeTransfer::commit() {
   files_->send(wire::CommitFile{request_->number});
 }
 
+void PipeTransfer::mark() { files_->send(wire::CommitFile{request_->number}); }
+
 Task<wire::FileDone> PipeTransfer::done() {
   const std::shared_ptr<PendingRequest> request = request_;
   request->pipe.close();

@@ -20,6 +20,7 @@ class PipeTransfer final : public FileTransfer {
   boost::asio::awaitable<std::size_t> read_some(char* into, std::size_t size) override;
   boost::asio::awaitable<bool> write(std::string_view bytes) override;
   void commit() override;
+  void mark() override;
   Task<wire::FileDone> done() override;
   void close() override;
 

@@ -116,6 +116,8 @@ class FileTransfer {
   // For kWrite, kTarIn, kSnapshotIn. False: the helper no longer reads, see done().
   virtual boost::asio::awaitable<bool> write(std::string_view bytes) = 0;
   virtual void commit() = 0;
+  // For kWatch: a kReady record follows the events of everything that has happened up to now.
+  virtual void mark() {}
   // The result; an Error has the errno and the message of the helper process.
   virtual Task<wire::FileDone> done() = 0;
   virtual void close() = 0;  // ends whatever is under way

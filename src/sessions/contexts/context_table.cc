@@ -26,42 +26,38 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
-constexpr std::chrono::seconds kReadyWithin{10};
 constexpr std::chrono::seconds kInterpreterDeadWithin{5};
 constexpr std::chrono::seconds kInterruptAgain{1};
 constexpr int kMoreInterrupts = 3;
-
-struct LanguageWords {
-  Language language;
-  std::string_view name;
-  std::vector<std::string_view> also;
-  std::vector<std::string> command;  // cold
-};
-
-const std::vector<LanguageWords>& languages() {
-  static const std::vector<LanguageWords> all = {
-      {Language::kPython,
-       "python",
-       {"python3", "py"},
-       {"/usr/bin/python3", "-I", "/opt/glovebox/python/context.py"}},
-      {Language::kBash, "bash", {"sh", "shell"}, {"/bin/bash", "/opt/glovebox/bash/context.sh"}},
-      {Language::kJavascript,
-       "javascript",
-       {"js", "node"},
-       {"/usr/bin/node", "/opt/glovebox/node/context.js"}},
-  };
-  return all;
-}
-
-const LanguageWords& language_words(Language language) {
-  return *std::find_if(languages().begin(), languages().end(),
-                       [language](const auto& one) { return one.language == language; });
-}
 
 bool is_context_id(std::string_view id) {
   return !id.empty() && id.size() <= 32 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
   });
+}
+
+// Our own runtime of TypeScript, and a Java without its compiler.
+bool says_what_is_missing(std::string_view said) {
+  return said.find("not installed") != std::string_view::npos ||
+         said.find("Module jdk.") != std::string_view::npos;
+}
+
+std::string needs_package(const LanguageFacts& facts) {
+  return "; " + std::string(facts.name) + " needs the Debian package " +
+         std::string(facts.package) + " on the host";
+}
+
+Error start_error(const LanguageFacts& facts, const Error& error) {
+  const std::string why =
+      "the " + std::string(facts.name) + " context cannot start: " + error.message();
+  // Which step failed is in the message; the program is started last.
+  const bool is_directory = error.message().find("working directory") != std::string::npos;
+  if (error.code() == Errc::kNotFound && !is_directory) {
+    return Error(Errc::kUnsupported, why + needs_package(facts));
+  }
+  // The caller named a directory or user that this sandbox does not have.
+  const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
+  return Error(theirs ? Errc::kInvalidArgument : error.code(), why);
 }
 
 std::string how_interpreter_ended(const wire::ProcessEnd& end) {
@@ -79,17 +75,6 @@ asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session,
 }
 
 }  // namespace
-
-std::string_view language_name(Language language) { return language_words(language).name; }
-
-std::optional<Language> parse_language(std::string_view word) {
-  for (const LanguageWords& one : languages()) {
-    if (one.name == word || std::find(one.also.begin(), one.also.end(), word) != one.also.end()) {
-      return one.language;
-    }
-  }
-  return std::nullopt;
-}
 
 ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomKillCounter& ooms,
                            std::shared_ptr<node::Session> session)
@@ -111,7 +96,10 @@ void ContextTable::adopt() {
     // If two have the same id, the living one is kept: the other was about to be replaced.
     if (known != contexts_.end() && (process.ended || known->second->process != 0)) continue;
     if (known == contexts_.end() && contexts_.size() >= kMaxContexts) continue;
-    ContextSpec spec{.language = *language, .cwd = label.cwd, .env = {}};
+    ContextSpec spec;
+    spec.language = *language;
+    spec.cwd = label.cwd;
+    if (!label.user.empty() && label.user.size() <= wire::kMaxUserName) spec.user = label.user;
     auto context = std::make_shared<Context>(io_, label.context, std::move(spec));
     context->created_ms = label.created_ms;
     context->warm = process.warm;
@@ -190,35 +178,32 @@ Task<> ContextTable::start(Context& context) {
     Context& context;
     ~Done() { context.starting = false; }
   } done{context};
-  const LanguageWords& words = language_words(context.spec.language);
+  const LanguageFacts& facts = language_facts(context.spec.language);
   wire::Job job;
-  job.env = environment_for("user", sessions_.environment(session_->id()), context.spec.env);
+  job.env =
+      environment_for(context.spec.user, sessions_.environment(session_->id()), context.spec.env);
   job.workdir = context.spec.cwd;
   job.name = "cell";
 
   node::ProcessSpec spec;
   spec.kind = context.spec.language == Language::kPython ? wire::ProcessKind::kWarmContext
                                                          : wire::ProcessKind::kContext;
-  spec.exec.argv = words.command;
+  spec.user = context.spec.user;
+  spec.exec.argv = facts.command;
   spec.exec.env = job.env;
   spec.exec.workdir = context.spec.cwd;
   spec.lossy = true;
   ProcessLabel label;
-  label.cmd = std::string(words.name) + " context";
+  label.cmd = std::string(facts.name) + " context";
   label.user = spec.user;
   label.cwd = context.spec.cwd;
   label.created_ms = context.created_ms;
   label.context = context.id;
-  label.language = words.name;
+  label.language = facts.name;
   spec.label = encode_label(label);
   auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
   if (!started) {
-    Error error = std::move(started.error());
-    // The caller named a program, directory or user that this sandbox does not have.
-    const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
-    Error told(theirs ? Errc::kInvalidArgument : error.code(),
-               "the " + std::string(words.name) + " context cannot start: " + error.message());
-    co_return fail(std::move(told));
+    co_return fail(start_error(facts, started.error()));
   }
   context.process = started->info.number;
   context.warm = started->info.warm;
@@ -236,7 +221,8 @@ Task<> ContextTable::start(Context& context) {
 Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachment> attachment) {
   ContextOutput lines;
   std::string said;
-  const auto deadline = Clock::now() + kReadyWithin;
+  const LanguageFacts& facts = language_facts(context.spec.language);
+  const auto deadline = Clock::now() + facts.is_ready_within;
   while (true) {
     const Attachment::Event event = co_await attachment->next(deadline);
     if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {
@@ -261,11 +247,15 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
       std::string why =
           "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
       if (!said.empty()) why += ": " + printable(said);
-      co_return fail(Errc::kInvalidArgument, std::move(why));
+      const bool is_missing = says_what_is_missing(said);
+      if (is_missing) why += needs_package(facts);
+      co_return fail(is_missing ? Errc::kUnsupported : Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
       co_return fail(Errc::kUnavailable, gone->why);
     } else if (std::holds_alternative<Attachment::Nothing>(event)) {
-      co_return fail(Errc::kTimeout, "the interpreter was not ready within ten seconds");
+      co_return fail(Errc::kTimeout, "the interpreter was not ready within " +
+                                         std::to_string(facts.is_ready_within.count()) +
+                                         " seconds");
     }
   }
 }

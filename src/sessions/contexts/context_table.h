@@ -23,20 +23,17 @@
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "node/sessions/session_service.h"
+#include "sessions/contexts/context_languages.h"
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {
 
-enum class Language : std::uint8_t { kPython = 1, kBash, kJavascript };
-std::string_view language_name(Language language);
-// Also accepts common aliases: "py", "shell", "node".
-std::optional<Language> parse_language(std::string_view word);
-
 struct ContextSpec {
   Language language = Language::kPython;
   std::string cwd = "/home/user";
   std::vector<std::string> env;
+  std::string user = "user";
 };
 
 struct Context {
@@ -89,7 +86,8 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   const std::shared_ptr<node::Session>& session() const { return session_; }
   std::vector<std::shared_ptr<Context>> list() const;  // by their ids
   std::shared_ptr<Context> find(std::string_view id) const;
-  // kInvalidArgument: the sandbox has no such interpreter or directory.
+  // kInvalidArgument: the sandbox has no such directory, or the user cannot enter it. kUnsupported:
+  // the sandbox has no such interpreter; the message names the package.
   Task<std::shared_ptr<Context>> create(ContextSpec spec);
   // The language's default context, created on first use. Its id is the language's name.
   Task<std::shared_ptr<Context>> default_of(Language language, std::vector<std::string> env = {});

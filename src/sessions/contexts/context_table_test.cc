@@ -142,15 +142,49 @@ TEST_F(ContextsTest, StartWithAJobAndThenTakeCells) {
   EXPECT_NE(process.cells[0].number, process.cells[1].number);
 }
 
+TEST_F(ContextsTest, RunAsTheirUser) {
+  ContextSpec spec;
+  spec.user = "root";
+  spec.cwd = "/root";
+  const auto context = made(spec);
+  ASSERT_TRUE(context);
+  EXPECT_EQ(session->last().spec.user, "root");
+  EXPECT_THAT(session->last().job->env, Contains("HOME=/root"));
+  EXPECT_EQ(decode_label(session->last().spec.label).user, "root");
+}
+
+TEST_F(ContextsTest, SayWhichPackageALanguageNeeds) {
+  session->on_start = [](FakeProcess& process) {
+    process.say(R"({"type":"error","name":"Error","message":"TypeScript is not installed"})");
+    process.exit(1);
+    return Result<>();
+  };
+  ContextSpec spec;
+  spec.language = Language::kTypescript;
+  const auto refused = wait(table->create(spec));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kUnsupported);
+  EXPECT_THAT(refused.error().message(), HasSubstr("node-typescript"));
+  EXPECT_EQ(language_list(), "python, bash, javascript, typescript, r or java");
+}
+
 TEST_F(ContextsTest, AContextThatCannotStartIsRefusedAndNotKept) {
   session->on_start = [](FakeProcess&) { return Result<>(fail(Errc::kNotFound, "no node here")); };
   ContextSpec spec;
   spec.language = Language::kJavascript;
   const auto refused = wait(table->create(spec));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(refused.error().code(), Errc::kUnsupported);
   EXPECT_THAT(refused.error().message(), HasSubstr("no node here"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("the Debian package nodejs"));
   EXPECT_TRUE(table->list().empty());
+
+  session->on_start = [](FakeProcess&) {
+    return Result<>(fail(Errc::kNotFound, "enter working directory: No such file or directory"));
+  };
+  const auto nowhere = wait(table->create(spec));
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().code(), Errc::kInvalidArgument);
 
   session->on_start = [](FakeProcess& process) {
     process.say(R"({"type":"error","name":"Error","message":"no such directory"})");

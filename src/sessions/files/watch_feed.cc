@@ -43,14 +43,38 @@ asio::awaitable<void> WatchFeed::read() {
     if (got == 0 || closed_) break;
     if (!keep({buffer.data(), got})) break;
     changed_.cancel();
-    while ((events_.size() >= kKeptEvents || bytes_ >= kKeptBytes) && !closed_) {
+    wake_settling();
+    while (is_full() && !closed_) {
       taken_.expires_after(std::chrono::hours(1));
       (void)co_await taken_.async_wait(kAwaitTuple);
     }
   }
   ended_ = true;
   changed_.cancel();
+  wake_settling();
   if (on_end_) on_end_();
+}
+
+bool WatchFeed::is_full() const { return events_.size() >= kKeptEvents || bytes_ >= kKeptBytes; }
+
+void WatchFeed::wake_settling() {
+  for (asio::steady_timer* timer : settling_) timer->cancel();
+}
+
+asio::awaitable<void> WatchFeed::settle(std::chrono::milliseconds at_most) {
+  if (ended_ || closed_) co_return;
+  const auto self = shared_from_this();
+  const std::uint64_t mark = ++marks_asked_;
+  transfer_->mark();
+  asio::steady_timer timer(io_);
+  settling_.push_back(&timer);
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  while (marks_seen_ < mark && !ended_ && !closed_ && !is_full() &&
+         std::chrono::steady_clock::now() < deadline) {
+    timer.expires_at(deadline);
+    (void)co_await timer.async_wait(kAwaitTuple);
+  }
+  std::erase(settling_, &timer);
 }
 
 Result<> WatchFeed::keep(std::string_view bytes) {
@@ -59,6 +83,7 @@ Result<> WatchFeed::keep(std::string_view bytes) {
     TRY(const std::optional<std::string> record, reader_.next());
     if (!record) return {};
     TRY(wire::WatchEvent event, wire::decode_watch_event(*record));
+    if (event.kind == wire::WatchKind::kReady && marks_seen_++ > 0) continue;
     bytes_ += event.path.size() + event.to.size();
     events_.push_back(std::move(event));
   }
@@ -84,6 +109,7 @@ void WatchFeed::close() {
   transfer_->close();
   taken_.cancel();
   changed_.cancel();
+  wake_settling();
 }
 
 std::string_view watch_event_name(wire::WatchKind kind) {

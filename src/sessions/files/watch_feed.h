@@ -27,6 +27,9 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
   void on_end(std::function<void()> call) { on_end_ = std::move(call); }
   // Waits until there is an event to take, the watch has ended, or `at_most` has passed.
   asio::awaitable<void> wait(std::chrono::milliseconds at_most);
+  // Waits until the events of everything that happened before this call can be taken. Gives up
+  // after `at_most`, when the watch has ended, or when the buffer is full.
+  asio::awaitable<void> settle(std::chrono::milliseconds at_most);
   std::vector<wire::WatchEvent> take();
   bool ended() const { return closed_ || (ended_ && events_.empty()); }
   void close();
@@ -35,6 +38,8 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
  private:
   asio::awaitable<void> read();
   Result<> keep(std::string_view bytes);
+  bool is_full() const;
+  void wake_settling();
 
   asio::io_context& io_;
   const std::unique_ptr<node::FileTransfer> transfer_;
@@ -44,6 +49,9 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
   std::function<void()> on_end_;
   asio::steady_timer changed_;
   asio::steady_timer taken_;
+  std::uint64_t marks_asked_ = 1;  // the sandbox sends the first one by itself
+  std::uint64_t marks_seen_ = 0;
+  std::vector<asio::steady_timer*> settling_;
   bool ended_ = false;
   bool closed_ = false;
 };

@@ -34,9 +34,13 @@ class Contexts:
         language: Optional[str] = None,
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
+        user: Optional[str] = None,
     ) -> ContextInfo:
-        """Creates a context: ``"python"`` (the default), ``"bash"`` or ``"javascript"``."""
-        context = await self._client._do(requests.create_context(self._id, language, cwd, env))
+        """Creates a context: ``"python"`` (the default), ``"bash"``, ``"javascript"``, ``"typescript"``, ``"r"`` or ``"java"``.
+
+        It runs as ``user``, by default in the home directory of that user.
+        """
+        context = await self._client._do(requests.create_context(self._id, language, cwd, env, user))
         self._env[context.id] = env
         return context
 
@@ -63,7 +67,9 @@ class Contexts:
         if info.id == info.language:
             await self._client._do(requests.code(self._id, "", language=info.language))
             return await self.get(info.id)
-        return await self.create(language=info.language, cwd=info.cwd, env=self._env.pop(info.id, None))
+        return await self.create(
+            language=info.language, cwd=info.cwd, env=self._env.pop(info.id, None), user=info.user or None
+        )
 
     async def remove(self, context: Union[str, ContextInfo]) -> None:
         """Ends a context."""

@@ -177,6 +177,7 @@ class ContextInfo:
     id: str
     language: str = ""
     cwd: str = ""
+    user: str = ""
     state: str = ""
     warm: bool = False
     created_at: Optional[datetime] = None

@@ -296,11 +296,13 @@ def code(
 
 
 def create_context(
-    id: str, language: Optional[str], cwd: Optional[str], env: Optional[Mapping[str, str]]
+    id: str, language: Optional[str], cwd: Optional[str], env: Optional[Mapping[str, str]], user: Optional[str] = None
 ) -> "Request[ContextInfo]":
     body: Dict[str, Any] = {}
     if language is not None:
         body["language"] = language
+    if user is not None:
+        body["user"] = user
     if cwd is not None:
         body["cwd"] = cwd
     if env is not None:

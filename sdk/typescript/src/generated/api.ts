@@ -3115,10 +3115,11 @@ export interface components {
         /** @enum {string} */
         RunStatus: "ok" | "failed" | "timed_out" | "oom_killed" | "killed" | "cancelled" | "error";
         /**
+         * @description typescript, r and java need their interpreters on the host; without them the answer is 501 and names the package.
          * @default python
          * @enum {string}
          */
-        Language: "python" | "bash" | "javascript";
+        Language: "python" | "bash" | "javascript" | "typescript" | "r" | "java";
         /** @description Keys of 1 to 256 bytes, values of up to 4096 bytes. */
         Metadata: {
             [key: string]: string;
@@ -3313,6 +3314,7 @@ export interface components {
             id: string;
             language: components["schemas"]["Language"];
             cwd: string;
+            user: string;
             /** @enum {string} */
             state: "idle" | "busy" | "restarting";
             /** @description Whether the interpreter was started warm. */
@@ -4862,7 +4864,12 @@ export interface operations {
             content: {
                 "application/json": {
                     language?: components["schemas"]["Language"];
-                    /** @default /home/user */
+                    /**
+                     * @description The user that the interpreter runs as.
+                     * @default user
+                     */
+                    user?: string;
+                    /** @description A directory that the user can enter; by default its home directory. */
                     cwd?: string;
                     env?: {
                         [key: string]: string;
@@ -4885,6 +4892,7 @@ export interface operations {
             404: components["responses"]["Error"];
             409: components["responses"]["Error"];
             429: components["responses"]["Wait"];
+            501: components["responses"]["Error"];
             503: components["responses"]["Wait"];
         };
     };

@@ -32,8 +32,8 @@ using wire::FileRequest;
 constexpr std::chrono::seconds kWatchKeepalive{90};
 // How often is checked whether the server is stopping.
 constexpr milliseconds kStopCheckInterval{1000};
-// For events of changes that the client made just before it polled.
-constexpr milliseconds kPollGrace{50};
+// For a sandbox that is too busy to report its events at once.
+constexpr milliseconds kMaxSettle{5000};
 
 // The number in a header; nothing: absent or malformed.
 std::optional<std::uint64_t> header_number(std::string_view text) {
@@ -218,7 +218,7 @@ Task<Response> WatchRoutes::get_watcher_events(Request& request, ResponseWriter&
   const Watch* found = deps_.watchers.find(request.param("id"), *id);
   if (found == nullptr) co_return no_such_watcher(*id);
   Watch watch = *found;
-  co_await watch.feed->wait(kPollGrace);
+  co_await watch.feed->settle(kMaxSettle);
   auto events = co_await take_events(std::move(watch));
   if (!events) co_return failure_response(events.error());
   co_return message_response({{"events", std::move(*events)}});

@@ -88,6 +88,7 @@ TEST_F(E2bFiles, AWatchEndsAtItsDeadlineAndIsCutWithItsSandbox) {
 TEST_F(E2bFiles, AWatcherIsPolledAndEmptied) {
   session->type = wire::FileType::kDirectory;
   session->stays_open = true;
+  session->content = wire::encode_record(wire::WatchEvent{wire::WatchKind::kReady, false, "", ""});
   const api::Answer made = call(kCreateWatcher, R"({"path":"d","includeEntry":true})");
   ASSERT_EQ(made.status, 200) << made.body;
   const std::string id(json::parse(made.body).at("watcherId").as_string());

@@ -17,32 +17,24 @@ namespace json = boost::json;
 
 constexpr sessions::Language kDefaultContexts[] = {sessions::Language::kPython,
                                                    sessions::Language::kJavascript};
-constexpr std::string_view kUnsupportedLanguages[] = {"typescript", "ts", "r", "java"};
 
 }  // namespace
 
-LanguageChoice read_language(std::string_view name) {
+std::optional<sessions::Language> read_language(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  if (const auto known = sessions::parse_language(lower)) return {LanguageKind::kServed, *known};
-  const bool is_e2b_language =
-      std::find(std::begin(kUnsupportedLanguages), std::end(kUnsupportedLanguages), lower) !=
-      std::end(kUnsupportedLanguages);
-  return {is_e2b_language ? LanguageKind::kNotServed : LanguageKind::kUnknown,
-          sessions::Language::kPython};
+  return sessions::parse_language(lower);
 }
 
 std::string language_refusal(std::string_view name) {
-  return "this server runs python, javascript and bash, not " + printable(name);
+  return "the language must be " + sessions::language_list() + ", not " + printable(name);
 }
 
 std::optional<sessions::Language> default_language(std::string_view id) {
-  for (const sessions::Language language :
-       {sessions::Language::kPython, sessions::Language::kJavascript, sessions::Language::kBash}) {
-    if (id == sessions::language_name(language)) return language;
-  }
+  const auto language = sessions::parse_language(id);
+  if (language && id == sessions::language_name(*language)) return language;
   return std::nullopt;
 }
 

@@ -14,16 +14,8 @@
 
 namespace glovebox::e2b {
 
-enum class LanguageKind : std::uint8_t {
-  kServed,
-  kNotServed,  // E2B has it, this server does not
-  kUnknown,
-};
-struct LanguageChoice {
-  LanguageKind kind = LanguageKind::kServed;
-  sessions::Language language = sessions::Language::kPython;
-};
-LanguageChoice read_language(std::string_view name);
+// In small or capital letters.
+std::optional<sessions::Language> read_language(std::string_view name);
 std::string language_refusal(std::string_view name);
 
 // The language of the default context with this id, which exists even before its first use.

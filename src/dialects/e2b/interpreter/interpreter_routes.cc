@@ -1,7 +1,9 @@
 #include "dialects/e2b/interpreter/interpreter_routes.h"
 
+#include <cerrno>
 #include <utility>
 
+#include "dialects/e2b/envd/file_access.h"
 #include "dialects/e2b/envd/process_json.h"
 #include "dialects/e2b/interpreter/interpreter_json.h"
 #include "dialects/e2b/interpreter/interpreter_stream.h"
@@ -33,6 +35,15 @@ Task<std::shared_ptr<sessions::Context>> execution_context(
   }
   std::vector<std::string> env = sandbox_variables(*table->session());
   co_return co_await table->default_of(language, std::move(env));
+}
+
+// As with files, root does what the user may not do: a context in root's own directory is root's.
+asio::awaitable<std::string> user_who_enters(std::shared_ptr<node::Session> session,
+                                             std::string directory) {
+  wire::FileRequest stat = file_request(wire::FileOp::kStat, "user", directory + "/.");
+  const auto entered = co_await session->file(std::move(stat));
+  const bool is_denied = !entered && entered.error().sys_errno() == EACCES;
+  co_return is_denied ? "root" : "user";
 }
 
 // After the output and results of the code: how it ended, where that is an error.
@@ -79,11 +90,11 @@ bool InterpreterRoutes::has_ended(const node::Session& session,
   return !is_well && deps_.sessions.port_access(session.id().str()).session == nullptr;
 }
 
-Task<Response> InterpreterRoutes::refuse_language(ResponseWriter& writer, std::string language) {
+Task<Response> InterpreterRoutes::refuse_language(ResponseWriter& writer, std::string why) {
   ExecutionStream stream(deps_.io, writer);
   co_await stream.begin();
   co_await stream.number(1);
-  co_await stream.error("UnsupportedLanguage", language_refusal(language));
+  co_await stream.error("UnsupportedLanguage", std::move(why));
   co_await stream.stop_keepalive();
   co_await stream.finish();
   co_return Response::streamed();
@@ -111,16 +122,13 @@ Task<Response> InterpreterRoutes::execute(Request& request, ResponseWriter& writ
   auto wanted = read_execute(request.body);
   if (!wanted) co_return plain_refusal(400, wanted.error().message());
   request.body = std::string();  // it can be large
-  LanguageChoice language;
-  if (wanted->language) language = read_language(*wanted->language);
-  if (language.kind == LanguageKind::kUnknown) {
-    co_return plain_refusal(400, language_refusal(*wanted->language));
-  }
-  if (language.kind == LanguageKind::kNotServed) {
-    co_return co_await refuse_language(writer, std::move(*wanted->language));
-  }
+  const auto language = read_language(wanted->language.value_or("python"));
+  if (!language) co_return plain_refusal(400, language_refusal(*wanted->language));
   const auto table = deps_.contexts.of(admission.session);
-  auto context = co_await execution_context(table, wanted->context, language.language);
+  auto context = co_await execution_context(table, wanted->context, *language);
+  if (!context && context.error().code() == Errc::kUnsupported) {
+    co_return co_await refuse_language(writer, context.error().message());
+  }
   if (!context) co_return plain_refusal(context.error());
   if (*context == nullptr) co_return no_such_context(*wanted->context);
 
@@ -151,13 +159,12 @@ Task<Response> InterpreterRoutes::create_context(Request& request, ResponseWrite
   if (admission.refusal) co_return std::move(*admission.refusal);
   auto wanted = read_context(request.body);
   if (!wanted) co_return plain_refusal(400, wanted.error().message());
-  const LanguageChoice language = read_language(wanted->language);
-  if (language.kind != LanguageKind::kServed) {
-    co_return plain_refusal(400, language_refusal(wanted->language));
-  }
+  const auto language = read_language(wanted->language);
+  if (!language) co_return plain_refusal(400, language_refusal(wanted->language));
   const auto table = deps_.contexts.of(admission.session);
   sessions::ContextSpec spec;
-  spec.language = language.language;
+  spec.language = *language;
+  spec.user = co_await user_who_enters(admission.session, wanted->cwd);
   spec.cwd = std::move(wanted->cwd);
   spec.env = sandbox_variables(*admission.session);
   auto context = co_await table->create(std::move(spec));

@@ -44,9 +44,8 @@ class InterpreterRoutes {
   };
   // The context of the path parameter "context".
   asio::awaitable<Found> find_context(const http::Request& request);
-  // An execution that fails with an explanation: in a language that E2B has and this server does
-  // not run.
-  Task<http::Response> refuse_language(http::ResponseWriter& writer, std::string language);
+  // An execution that fails with an explanation: the sandbox has no interpreter for the language.
+  Task<http::Response> refuse_language(http::ResponseWriter& writer, std::string why);
   // Whether the sandbox has ended. An interpreter that dies with its sandbox may be reported before
   // the sandbox's own end.
   bool has_ended(const node::Session& session, const Result<sessions::CellReport>& report) const;

@@ -1,6 +1,7 @@
 // The code interpreter's routes, with fake contexts.
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "dialects/e2b/interpreter/interpreter_json.h"
@@ -184,15 +185,34 @@ TEST_F(InterpreterTest, InvalidRequestsAreRefusedInPlainText) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(InterpreterTest, UnsupportedLanguagesFailWithAnExplanation) {
-  for (const char* language : {"typescript", "ts", "r", "java", "R"}) {
+TEST_F(InterpreterTest, LanguagesWithoutAnInterpreterFailWithTheirPackage) {
+  session->on_start = [](sessions::FakeProcess&) -> Result<> {
+    return fail(Error(Errc::kNotFound, "execute /usr/bin/x: No such file or directory", ENOENT));
+  };
+  const std::pair<const char*, const char*> cases[] = {{"typescript", "node-typescript"},
+                                                       {"ts", "node-typescript"},
+                                                       {"r", "r-base-core"},
+                                                       {"R", "r-base-core"},
+                                                       {"java", "openjdk-17-jdk-headless"}};
+  for (const auto& [language, package] : cases) {
     const auto lines = execute(R"({"code":"x","language":")" + std::string(language) + "\"}");
     ASSERT_EQ(lines.size(), 3u);
-    EXPECT_EQ(lines[1].at("type"), "error");
-    EXPECT_THAT(std::string(lines[1].at("value").as_string()),
-                HasSubstr("python, javascript and bash"));
+    EXPECT_EQ(lines[1].at("name"), "UnsupportedLanguage");
+    EXPECT_THAT(std::string(lines[1].at("value").as_string()), HasSubstr(package));
   }
-  EXPECT_EQ(call(kCreateContext, R"({"language":"r"})").result->value().status, 400);
+  EXPECT_EQ(call(kCreateContext, R"({"language":"r"})").result->value().status, 501);
+  EXPECT_EQ(call(kCreateContext, R"({"language":"cobol"})").result->value().status, 400);
+}
+
+TEST_F(InterpreterTest, EveryLanguageHasItsOwnDefaultContext) {
+  for (const char* language : {"typescript", "r", "java"}) {
+    const auto lines = execute(R"({"code":"x","language":")" + std::string(language) + "\"}");
+    EXPECT_EQ(lines.back().at("type"), "end_of_execution");
+    EXPECT_EQ(session->last().spec.exec.argv.front(),
+              sessions::language_facts(*read_language(language)).command.front());
+    execute(R"({"code":"x","context_id":")" + std::string(language) + "\"}");
+  }
+  EXPECT_EQ(session->all.size(), 3u);
 }
 
 TEST_F(InterpreterTest, ContextsAreListedInTheirOrder) {

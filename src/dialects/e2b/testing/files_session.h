@@ -91,6 +91,10 @@ class FilesTransfer final : public node::FileTransfer {
     co_return true;
   }
   void commit() override { session_.files[request_.path] = taken_; }
+  void mark() override {
+    session_.content +=
+        wire::encode_record(wire::WatchEvent{wire::WatchKind::kReady, false, "", ""});
+  }
   Task<wire::FileDone> done() override {
     wire::FileDone done;
     done.entry = entry_;

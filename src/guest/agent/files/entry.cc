@@ -39,14 +39,6 @@ std::int64_t nanoseconds(const struct statx_timestamp& time) {
   return std::clamp<std::int64_t>(time.tv_sec, -kMaxSeconds, kMaxSeconds) * kSecond + time.tv_nsec;
 }
 
-// The path of what is open here, as this process sees it.
-std::string path_of(int fd) {
-  const std::string self = "/proc/self/fd/" + std::to_string(fd);
-  char path[PATH_MAX];
-  const ssize_t size = ::readlink(self.c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
-}
-
 std::optional<wire::LinkEnd> end_of_link(int dir, const std::string& name) {
   const auto end = open_path(dir, name, O_PATH);
   struct statx info {};

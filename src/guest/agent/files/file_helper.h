@@ -1,7 +1,7 @@
 // Runs inside a session's sandbox, in a process of its own, as the requested user: does one file
 // operation and exits. It has no more rights than that user, so no symlink or race of a guest can
 // make it reach anything that the user could not reach. It never blocks on a FIFO or a device, and
-// never reads content from /proc.
+// never reads its own files in /proc.
 #pragma once
 
 #include "wire/guest/session_frames.h"
@@ -11,7 +11,7 @@ namespace glovebox::agent {
 struct HelperDescriptors {
   int data = -1;     // its end of the data pipe; unused by kStat, kMakeDir, kMove, kCopy, kRemove
   int status = -1;   // SEQPACKET: one encoded SessionFrame per message, FileOpened and FileDone
-  int control = -1;  // one byte 'c' arrives: commit; end of file: abandoned
+  int control = -1;  // one byte 'c' arrives: commit (of kWatch: a mark); end of file: abandoned
   int upper = -1;    // root of the sandbox's writable filesystem, for snapshots
 };
 

@@ -21,6 +21,7 @@ class HelperLink {
 
   const wire::FileRequest& request() const { return request_; }
   int data() const { return descriptors_.data; }
+  int control() const { return descriptors_.control; }
   int upper() const { return descriptors_.upper; }
 
   // The last message.

@@ -40,7 +40,27 @@ Result<> NewFile::link_as(const std::string& name) {
   return fail_with(errno);
 }
 
+// The content and the attributes were written under another name or none, where no watch has seen
+// it. Setting the times of what is there to the same times changes nothing, and the kernel reports
+// it as any other change of attributes and of content.
+void NewFile::announce(const std::string& name) const {
+  struct stat info {};
+  const auto named = open_path(dir_, name, O_PATH | O_NOFOLLOW);
+  if (!named || ::fstat(named->get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  timespec times[2] = {info.st_atim, info.st_mtim};
+  (void)::utimensat(named->get(), "", times, AT_EMPTY_PATH);
+  if (info.st_size == 0) return;
+  times[0].tv_nsec = UTIME_OMIT;
+  (void)::utimensat(named->get(), "", times, AT_EMPTY_PATH);
+}
+
 Result<> NewFile::put(const std::string& name, Replace replace) {
+  TRY_OK(put_quietly(name, replace));
+  announce(name);
+  return {};
+}
+
+Result<> NewFile::put_quietly(const std::string& name, Replace replace) {
   if (name_.empty()) {
     auto linked = link_as(name);
     if (linked || linked.error().sys_errno() != EEXIST || replace == Replace::kNo) return linked;

@@ -21,12 +21,15 @@ class NewFile {
   ~NewFile();  // removes the file unless put() succeeded
 
   int fd() const { return fd_.get(); }
+  // Watches report it as a file that is created or replaced, gets its attributes and is written.
   Result<> put(const std::string& name, Replace replace);
 
  private:
   NewFile(int dir, UniqueFd fd, std::string name)
       : dir_(dir), fd_(std::move(fd)), name_(std::move(name)) {}
+  Result<> put_quietly(const std::string& name, Replace replace);
   Result<> link_as(const std::string& name);
+  void announce(const std::string& name) const;
 
   int dir_;
   UniqueFd fd_;

@@ -5,7 +5,10 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/user_names.h"
@@ -71,11 +74,17 @@ TEST(ReadFile, HasAnErrorWithoutOpenedForWhatIsNoRegularFile) {
     std::string path;
     int error;
   };
-  const Case cases[] = {{dir / "fifo", EINVAL},         {dir.path(), EISDIR},
-                        {dir / "none", ENOENT},         {"/dev/null", EINVAL},
-                        {"/dev/zero", EINVAL},          {"/proc/self/environ", EACCES},
-                        {dir / "link", EACCES},         {dir / "magic", ELOOP},
-                        {"/proc/self/root/etc", ELOOP}, {"/proc/version", EACCES}};
+  const Case cases[] = {{dir / "fifo", EINVAL},
+                        {dir.path(), EISDIR},
+                        {dir / "none", ENOENT},
+                        {"/dev/null", EINVAL},
+                        {"/dev/zero", EINVAL},
+                        {"/proc/self/environ", EACCES},
+                        {dir / "link", EACCES},
+                        {dir / "magic", ELOOP},
+                        {"/proc/self/root/etc", ELOOP},
+                        {"/proc/self/maps", EACCES},
+                        {"/proc/thread-self/status", EACCES}};
   for (const Case& each : cases) {
     const Answer answer = run_helper(request_for(FileOp::kRead, each.path));
     EXPECT_EQ(answer.error(), each.error) << each.path << ": " << answer.message();
@@ -83,6 +92,47 @@ TEST(ReadFile, HasAnErrorWithoutOpenedForWhatIsNoRegularFile) {
     EXPECT_THAT(answer.message(), HasSubstr("read " + each.path + ": "));
     EXPECT_EQ(answer.data, "");
   }
+}
+
+TEST(ReadFile, ReadsFilesInProcThatAreNotItsOwn) {
+  const TestDir dir;
+  ASSERT_EQ(::symlink("/proc/sys/kernel/ostype", (dir / "link").c_str()), 0);
+  for (const std::string& path : {std::string("/proc/sys/kernel/ostype"), dir / "link"}) {
+    const Answer answer = run_helper(request_for(FileOp::kRead, path));
+    ASSERT_EQ(answer.error(), 0) << answer.message();
+    EXPECT_EQ(answer.data, "Linux\n");
+    EXPECT_EQ(answer.entry().size, 6u);
+  }
+  wire::FileRequest part = request_for(FileOp::kRead, "/proc/sys/kernel/ostype");
+  part.from = 2;
+  part.most = 2;
+  EXPECT_EQ(run_helper(part).data, "nu");
+  EXPECT_THAT(run_helper(request_for(FileOp::kRead, "/proc/mounts")).data, HasSubstr("proc"));
+  EXPECT_THAT(run_helper(request_for(FileOp::kRead, "/proc/net/dev")).data, HasSubstr("lo:"));
+  const std::string status = "/proc/" + std::to_string(::getpid()) + "/status";
+  EXPECT_THAT(run_helper(request_for(FileOp::kRead, status)).data, HasSubstr("Name:"));
+}
+
+TEST(ReadFile, ReadsFilesInProcUpToAMegabyte) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::vector<std::string> words(20, std::string(100'000, 'x'));
+    std::vector<char*> argv = {const_cast<char*>("sleep"), const_cast<char*>("60")};
+    std::vector<char*> envp;
+    for (std::string& word : words) envp.push_back(word.data());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    ::execve("/bin/sleep", argv.data(), envp.data());
+    ::_exit(1);
+  }
+  const std::string environ = "/proc/" + std::to_string(pid) + "/environ";
+  ASSERT_TRUE(shell("for i in $(seq 500); do test $(cat " + environ +
+                    " | wc -c) -gt 1500000 && exit 0; done; exit 1"));
+  const Answer answer = run_helper(request_for(FileOp::kRead, environ));
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  EXPECT_EQ(answer.error(), EFBIG) << answer.message();
+  EXPECT_FALSE(answer.opened);
 }
 
 TEST(ReadFile, EndsWithoutAReader) {

@@ -52,6 +52,18 @@ Result<UniqueFd> enter_or_make(int dir, const std::string& name, const Owner& ow
   return open_dir_path(dir, name);
 }
 
+// The kernel's own files, and those of other processes as far as it lets this user read them. Of
+// this process only what it shares with every other: the rest would show our own program.
+bool is_readable_proc_file(std::string_view path) {
+  constexpr std::string_view kProc = "/proc/";
+  if (!path.starts_with(kProc)) return false;
+  path.remove_prefix(kProc.size());
+  const std::string own = std::to_string(::getpid()) + "/";
+  if (!path.starts_with(own)) return true;
+  path.remove_prefix(own.size());
+  return path == "mounts" || path.starts_with("net/");
+}
+
 Result<std::string> read_link(int dir, const std::string& name) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = ::readlinkat(dir, name.c_str(), target.data(), target.size());
@@ -104,16 +116,24 @@ bool in_proc(int fd) {
   return where.f_type == PROC_SUPER_MAGIC || where.f_type == SYSFS_MAGIC;
 }
 
-Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, struct stat& info) {
+std::string path_of(int fd) {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd);
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink(self.c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+}
+
+Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, struct stat& info,
+                              ProcFiles proc) {
   TRY(UniqueFd fd, open_path(dir, path, O_RDONLY | (follow ? 0 : O_NOFOLLOW)));
   if (::fstat(fd.get(), &info) != 0) return fail_with(errno);
   if (S_ISDIR(info.st_mode)) return fail_with(EISDIR);
   if (!S_ISREG(info.st_mode)) {
     return fail(Error(Errc::kInvalidArgument, "not a regular file", EINVAL));
   }
-  // "self" there is this helper.
-  if (in_proc(fd.get())) {
-    return fail(Error(Errc::kPermissionDenied, "files in /proc cannot be read", EACCES));
+  if (!in_proc(fd.get())) return fd;
+  if (proc == ProcFiles::kRefuse || !is_readable_proc_file(path_of(fd.get()))) {
+    return fail(Error(Errc::kPermissionDenied, "this file in /proc cannot be read", EACCES));
   }
   return fd;
 }

@@ -36,11 +36,16 @@ Result<UniqueFd> open_path(int dir, const std::string& path, int flags, unsigned
 Result<UniqueFd> open_listing(int dir, const std::string& path, std::uint64_t resolve = 0);
 // A subdirectory of `dir`, never through a symlink; `name` is one component.
 Result<UniqueFd> open_child(int dir, const std::string& name);
-// A regular file for reading: no FIFO, no device, nothing in /proc.
-Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, struct stat& info);
+enum class ProcFiles : bool { kRefuse, kAllow };
+// A regular file for reading: no FIFO, no device. In /proc only if allowed, and then none that
+// belongs to this process: "self" there is our own program.
+Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, struct stat& info,
+                              ProcFiles proc = ProcFiles::kRefuse);
 
 // Whether a file is in /proc or /sys. True if that cannot be determined.
 bool in_proc(int fd);
+// The path of what is open here, as this process sees it; empty if that is unknown.
+std::string path_of(int fd);
 
 // The directory entry that a path names, without following a final symlink. An error if it names no
 // entry of a directory, like "/" or "a/..".

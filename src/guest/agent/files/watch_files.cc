@@ -1,5 +1,7 @@
-// Reports events of a file or a tree until the reader closes the pipe.
+// Reports events of a file or a tree until the reader closes the pipe. A reader that needs to know
+// that it has seen everything so far sends a byte on the control socket; a "ready" record answers.
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "guest/agent/files/operations.h"
 #include "guest/agent/files/resolved_path.h"
@@ -10,6 +12,18 @@ namespace {
 
 // Both halves of a move are told one right after the other.
 constexpr int kOtherHalfMs = 20;
+
+// How many marks were asked for; an error when the request is abandoned.
+Result<int> take_marks(int control) {
+  for (int marks = 0;;) {
+    char byte = 0;
+    const ssize_t got = ::recv(control, &byte, 1, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return marks;
+    if (got <= 0) return fail_with(ECANCELED, "abandoned");
+    ++marks;
+  }
+}
 
 }  // namespace
 
@@ -22,19 +36,27 @@ Result<> watch_files(HelperLink& link) {
   };
   TRY(WatchTree tree, WatchTree::make(request.path, request.recursive, report));
   TRY_OK(link.opened());
-  TRY_OK(out.write(wire::encode_record(wire::WatchEvent{wire::WatchKind::kReady, false, "", ""})));
+  const std::string mark =
+      wire::encode_record(wire::WatchEvent{wire::WatchKind::kReady, false, "", ""});
+  TRY_OK(out.write(mark));
+  int marks = 0;
   for (;;) {
+    // Half of a move is not an event yet.
+    for (; marks > 0 && !tree.has_open_move(); --marks) TRY_OK(out.write(mark));
     TRY_OK(out.flush());
     // POLLERR is reported when the pipe has no reader any more.
-    pollfd events[2] = {{tree.fd(), POLLIN, 0}, {link.data(), 0, 0}};
-    const int ready = ::poll(events, 2, tree.has_open_move() ? kOtherHalfMs : -1);
+    pollfd events[3] = {{tree.fd(), POLLIN, 0}, {link.control(), POLLIN, 0}, {link.data(), 0, 0}};
+    const int ready = ::poll(events, 3, tree.has_open_move() ? kOtherHalfMs : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return fail_with(errno);
-    if (events[1].revents != 0) return {};
+    if (events[2].revents != 0) return {};
     if (ready == 0) {
       TRY_OK(tree.end_move());
       continue;
     }
+    // First the marks, then the events: each event from before a mark is reported before it.
+    TRY(const int more, take_marks(link.control()));
+    marks += more;
     TRY(const bool over, tree.take());
     if (over) return out.flush();
   }

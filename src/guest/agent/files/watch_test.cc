@@ -93,26 +93,30 @@ TEST(WatchFiles, ReportsManyNewDirectoriesCompletelyAndOnce) {
   for (const auto& [path, times] : created) EXPECT_EQ(times, 1) << path;
 }
 
-TEST(WatchFiles, ReportsAWriteThroughAHelperOnce) {
+TEST(WatchFiles, ReportsAFileThatAHelperReplacesAsTruncatedAndWritten) {
   const TestDir dir;
   write_whole(dir / "a", "old");
   TestHelper helper(watch(dir.path(), false));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
   ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / "a"), "new").error(), 0);
   EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
+  EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "a", ""});
+  EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
   write_whole(dir / "end", "");
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "end", ""});
 }
 
-TEST(WatchFiles, ReportsThatANewFileOfAHelperIsWritten) {
+TEST(WatchFiles, ReportsANewFileOfAHelperAsCreatedChangedAndWritten) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
   ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / "a"), "new").error(), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "a", ""});
+  EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "a", ""});
   EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
   ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / "empty"), "").error(), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "empty", ""});
+  EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "empty", ""});
   ASSERT_EQ(::link((dir / "a").c_str(), (dir / "b").c_str()), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "b", ""});
   ASSERT_EQ(::unlink((dir / "b").c_str()), 0);
@@ -121,6 +125,29 @@ TEST(WatchFiles, ReportsThatANewFileOfAHelperIsWritten) {
   ASSERT_TRUE(event);
   EXPECT_EQ(event->path, "b");
   EXPECT_EQ(static_cast<int>(event->kind), static_cast<int>(WatchKind::kRemoved));
+}
+
+TEST(WatchFiles, AMarkFollowsAllThatHappenedBefore) {
+  const TestDir dir;
+  TestHelper helper(watch(dir.path(), true));
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  for (int round = 0; round < 200; ++round) {
+    const std::string name = "f" + std::to_string(round);
+    ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / name), "x").error(), 0);
+    helper.commit(Commit::kYes);
+    EXPECT_NEXT(helper, {WatchKind::kCreated, false, name, ""});
+    EXPECT_NEXT(helper, {WatchKind::kAttribute, false, name, ""});
+    EXPECT_NEXT(helper, {WatchKind::kWritten, false, name, ""});
+    EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  }
+  // Half of a move, out of the tree, is reported before the mark, too.
+  const TestDir other;
+  ASSERT_EQ(::rename((dir / "f0").c_str(), (other / "f0").c_str()), 0);
+  helper.commit(Commit::kYes);
+  helper.commit(Commit::kYes);
+  EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "f0", ""});
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
 }
 
 TEST(WatchFiles, EndsWithWhatIsWatched) {

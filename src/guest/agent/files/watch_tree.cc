@@ -153,17 +153,6 @@ Result<> WatchTree::report_found(int dir, const std::string& name, const std::st
   return written ? send_event(wire::WatchKind::kWritten, false, path) : Result<>{};
 }
 
-// A file that was written before it had a name is complete when it appears. One that is just being
-// written tells it again, which is dropped.
-Result<> WatchTree::report_content(const std::string& dir, const std::string& name,
-                                   const std::string& path) {
-  const auto at = open_below(dir);
-  struct stat info {};
-  const bool written = at && ::fstatat(at->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       S_ISREG(info.st_mode) && info.st_size > 0 && info.st_nlink == 1;
-  return written ? send_event(wire::WatchKind::kWritten, false, path) : Result<>{};
-}
-
 void WatchTree::forget_below(const std::string& path) {
   for (auto it = paths_.begin(); it != paths_.end();) {
     if (it->first != top_watch_ && is_path_below(it->second, path)) {
@@ -230,8 +219,7 @@ Result<> WatchTree::handle_named_event(const inotify_event& event, const std::st
   if ((event.mask & IN_CREATE) != 0) {
     if (found_.erase(path) != 0) return {};
     TRY_OK(send_event(wire::WatchKind::kCreated, directory, path));
-    if (!directory) return report_content(dir, name, path);
-    return recursive_ ? watch_below(path, Found::kNew) : Result<>{};
+    return directory && recursive_ ? watch_below(path, Found::kNew) : Result<>{};
   }
   if ((event.mask & IN_DELETE) != 0) return send_event(wire::WatchKind::kRemoved, directory, path);
   if ((event.mask & IN_MODIFY) != 0) return send_event(wire::WatchKind::kWritten, directory, path);

@@ -53,7 +53,6 @@ class WatchTree {
   Result<> watch_below(const std::string& path, Found found);
   Result<bool> add_watch(int dir, const std::string& path);
   Result<> report_found(int dir, const std::string& name, const std::string& path, bool directory);
-  Result<> report_content(const std::string& dir, const std::string& name, const std::string& path);
   Result<bool> handle_event(const inotify_event& event, const std::string& name);
   Result<bool> handle_top_event(std::uint32_t mask);
   Result<> handle_named_event(const inotify_event& event, const std::string& dir,

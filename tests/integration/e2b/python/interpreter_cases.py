@@ -1,5 +1,6 @@
 # The code interpreter by the Python clients.
 import base64
+import os
 import unittest
 
 import e2b
@@ -66,6 +67,14 @@ class Interpreter(Cases):
         sandbox = self.fresh()
         self.assertEqual(sandbox.run_code("[1, 2].map((n) => n * 2).length", language="javascript").text, "2")
         self.assertEqual("".join(sandbox.run_code("echo hi", language="bash").logs.stdout), "hi\n")
+        for language, program, code, text in (("typescript", "/usr/share/nodejs/typescript", "const n: number = 20\nn + 1", "21"),
+                                              ("r", "/usr/bin/Rscript", "sum(1:6)", "[1] 21"), ("java", "/usr/bin/jshell", "int n = 20;\nn + 1", "21")):
+            execution = sandbox.run_code(code, language=language)
+            if os.path.exists(program):
+                self.assertEqual((execution.error, (execution.text or "").strip()), (None, text), language)
+            else:
+                self.assertEqual(execution.error.name, "UnsupportedLanguage")
+        self.assertEqual(sandbox.create_code_context(cwd="/root").cwd, "/root")
 
     def test_variables_of_one_execution(self):
         sandbox = self.fresh(envs={"S": "s"})
