@@ -54,6 +54,9 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
               &made.requirements},
              {"--lock", "FILE",
               "create: install the packages of a pylock.toml or package-lock.json", &made.lock},
+             {"--host-packages", "",
+              "create: with packages, keep the host's own Python packages visible as well",
+              &made.host_packages},
              {"--json", "", "print JSON", &shown.json}}},
            server_location_options(shown.server)},
       .notes =

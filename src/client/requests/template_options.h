@@ -20,13 +20,14 @@ struct NewTemplateOptions {
   std::vector<std::string> with;
   std::string requirements;
   std::string lock;
+  bool host_packages = false;
   bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
     return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
   }
   bool changes_base() const {
-    return names_packages() || !preload.empty() || !env.empty() || !timeout.empty() ||
-           limits.is_given();
+    return names_packages() || host_packages || !preload.empty() || !env.empty() ||
+           !timeout.empty() || limits.is_given();
   }
 };
 
