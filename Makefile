@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
-        bench soak fuzz mutants check check-threads format format-check generate lint install uninstall clean
+        bench soak package-matrix fuzz mutants check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -106,6 +106,9 @@ soak: deps-test build ## the long tests: thousands of runs, stress-ng and CPytho
 	@scripts/install-packages $(packages_soak)
 	@cmake --build --preset release --parallel $(JOBS) --target syscall_fuzz
 	@ctest --test-dir build/release --output-on-failure -C soak -L soak
+
+package-matrix: build ## build, import and call popular packages of PyPI in sandboxes; ARGS="--only numpy,scipy"
+	@scripts/package-matrix $(ARGS)
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
 	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)

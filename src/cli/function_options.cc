@@ -15,6 +15,7 @@
 #include "options/help_text.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::cli {
 namespace {
@@ -27,6 +28,7 @@ struct TypedFunction {
   std::string file, handler, event_file, context, timeout, memory, engine{engine::kDefaultEngine};
   std::optional<std::string> event;
   std::vector<std::string> env;
+  wire::PackageOptions packages;
   ServerOption where;
   bool json = false, profile = false, version = false;
 };
@@ -145,6 +147,31 @@ Result<> read_environment(const TypedFunction& typed, FunctionOptions& options) 
   return {};
 }
 
+Result<> read_packages(const TypedFunction& typed, FunctionOptions& options) {
+  const wire::PackageOptions& packages = typed.packages;
+  if (!packages.is_given()) return {};
+  if (options.call.language == wire::FunctionLanguage::kNode) {
+    if (!packages.preload.empty()) return invalid_function_option("--preload is for Python only");
+    if (packages.host_packages)
+      return invalid_function_option("--host-packages is for Python only");
+    if (!packages.requirements.empty()) {
+      return invalid_function_option(
+          "--requirements is for Python only; use --with or --lock package-lock.json for Node");
+    }
+  }
+  if (options.engine != engine::kDefaultEngine) {
+    return invalid_function_option("--engine " + options.engine +
+                                   " cannot be combined with packages");
+  }
+  auto wanted = wire::read_package_options(packages);
+  if (!wanted && wanted.error().code() != Errc::kInvalidArgument) {
+    return fail(Errc::kNotFound, wanted.error().message());
+  }
+  TRY(options.dependencies, std::move(wanted));
+  options.is_private = !options.is_remote;
+  return {};
+}
+
 Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& options) {
   TRY_OK(engine::make_engine(typed.engine));
   options.engine = typed.engine;
@@ -186,6 +213,21 @@ options::CommandLine function_command_line(TypedFunction& typed) {
               &typed.env},
              {"--engine", "ENGINE",
               "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
+             {"--with", "PACKAGE",
+              "install a package first, like 'requests>=2' or lodash@4, and cache it (repeatable)",
+              &typed.packages.with},
+             {"--requirements", "FILE",
+              "install the packages of a requirements.txt first, with or without hashes",
+              &typed.packages.requirements},
+             {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json first",
+              &typed.packages.lock},
+             {"--preload", "MODULE[,MODULE]",
+              "import these of their modules in advance, so that later calls start faster "
+              "(repeatable)",
+              &typed.packages.preload},
+             {"--host-packages", "",
+              "with packages: keep the host's own Python packages visible as well",
+              &typed.packages.host_packages},
              server_option(typed.where),
              local_option(typed.where),
              {"--profile", "", "print time and memory use to standard error", &typed.profile},
@@ -202,6 +244,7 @@ options::CommandLine function_command_line(TypedFunction& typed) {
           "Examples:\n"
           "  sandbox-run handler.py --event '{\"name\":\"Ada\"}'\n"
           "  sandbox-run app.py --handler lambda_function.lambda_handler --event-file event.json\n"
+          "  sandbox-run handler.py --requirements requirements.txt --event-file event.json\n"
           "  echo '{\"k\":1}' | sandbox-run index.mjs --profile --memory 256 --timeout 3\n",
       .most_operands = 1};
 }
@@ -232,6 +275,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   }
   TRY_OK(read_limits(typed, options));
   TRY_OK(read_environment(typed, options));
+  TRY_OK(read_packages(typed, options));
   return ParsedFunction{std::move(options), ""};
 }
 

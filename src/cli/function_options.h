@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/dependencies.h"
 #include "model/limits.h"
 #include "wire/functions/function_call.h"
 
@@ -18,10 +19,12 @@ struct FunctionOptions {
   std::string engine;
   Limits limits;
   std::vector<std::string> env;  // --env, as typed
+  Dependencies dependencies;     // --with, --requirements, --lock, --preload, --host-packages
   bool json = false;
   bool profile = false;
   bool is_remote = false;
-  std::string url;  // --server URL; empty: the known server
+  bool is_private = false;  // packages without a server: one is started for this call
+  std::string url;          // --server URL; empty: the known server
 };
 
 struct ParsedFunction {

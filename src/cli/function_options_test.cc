@@ -121,6 +121,27 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
   EXPECT_EQ(refusal({handler_, "--server", "--engine", "process"}), Errc::kInvalidArgument);
 }
 
+TEST_F(FunctionOptionsTest, PackagesNeedAServerWhichIsStartedIfThereIsNone) {
+  const std::string file = write("requirements.txt", "b==1\n");
+  const FunctionOptions options = good({handler_, "--with", "a>=2", "--requirements", file,
+                                        "--preload", "a.x", "--host-packages", "--event", "{}"});
+  EXPECT_TRUE(options.is_private);
+  EXPECT_EQ(json::parse(invoke_body(options)).at("profile").at("dependencies"),
+            json::parse(R"({"packages":["a>=2"],"requirements":"b==1","preload":["a.x"],)"
+                        R"("host_packages":true})"));
+  EXPECT_FALSE(good({handler_, "--with", "a", "--server", "http://x:1"}).is_private);
+  EXPECT_FALSE(good({handler_}).is_private);
+  const std::string node = write("a.mjs", "1");
+  EXPECT_TRUE(good({node, "--with", "lodash@4"}).is_private);
+  EXPECT_EQ(refusal({node, "--requirements", file}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({node, "--with", "a", "--preload", "a"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({node, "--with", "a", "--host-packages"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--with", "./a"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--host-packages"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--with", "a", "--engine", "process"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--requirements", directory_ + "/no.txt"}), Errc::kNotFound);
+}
+
 TEST_F(FunctionOptionsTest, UsesTheServerOfTheEnvironment) {
   ::setenv("GLOVEBOX_URL", "http://127.0.0.1:1", 1);
   EXPECT_TRUE(good({handler_}).is_remote);

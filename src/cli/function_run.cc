@@ -21,6 +21,7 @@
 #include "wire/functions/function_answer.h"
 #include "wire/functions/function_view.h"
 #include "wire/guest/job.h"
+#include "wire/packages/dependencies_json.h"
 #include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
@@ -229,6 +230,7 @@ int run_function_on_server(const FunctionOptions& options) {
   if (options.json) args.emplace_back("--json");
   if (options.profile) args.emplace_back("--profile");
   if (!options.url.empty()) args.insert(args.end(), {"--url", options.url});
+  if (options.is_private) args.emplace_back("--private");
   (void)exec_client_program("invoke", args);
   return wire::kFunctionNotStarted;
 }
@@ -248,6 +250,9 @@ std::string invoke_body(const FunctionOptions& options) {
   json::object profile{{"output_kb", kServerOutputKb}};
   if (options.limits.was_asked_for(LimitKind::kMemory)) {
     profile["memory_mb"] = options.limits.memory_bytes >> 20;
+  }
+  if (!options.dependencies.empty()) {
+    profile["dependencies"] = wire::dependencies_json(options.dependencies);
   }
   body["profile"] = std::move(profile);
   json::object variables;
@@ -272,8 +277,9 @@ int run_function_line(std::span<const std::string> args) {
     std::fputs(parsed->help.c_str(), stdout);
     return wire::kFunctionDone;
   }
-  return parsed->options->is_remote ? run_function_on_server(*parsed->options)
-                                    : run_function_locally(*parsed->options);
+  const FunctionOptions& options = *parsed->options;
+  return options.is_remote || options.is_private ? run_function_on_server(options)
+                                                 : run_function_locally(options);
 }
 
 }  // namespace glovebox::cli

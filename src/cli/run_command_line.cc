@@ -70,6 +70,9 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               "import these of their modules in advance, so that later runs start faster "
               "(repeatable)",
               &typed.packages.preload},
+             {"--host-packages", "",
+              "with packages: keep the host's own Python packages visible as well",
+              &typed.packages.host_packages},
              server_option(typed.where),
              {"--template", "NAME",
               "on a server: template of the sandbox, one of `glovebox template list`",

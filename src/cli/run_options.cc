@@ -371,6 +371,9 @@ Result<> set_packages(const RunCommandLine& typed, RunOptions& options) {
   if (options.language == "node" && !typed.packages.preload.empty()) {
     return invalid_run_option("--preload is for Python only");
   }
+  if (options.language == "node" && typed.packages.host_packages) {
+    return invalid_run_option("--host-packages is for Python only");
+  }
   TRY(options.dependencies, wire::read_package_options(typed.packages));
   return {};
 }

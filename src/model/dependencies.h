@@ -2,6 +2,7 @@
 // and the layer that is made of it, is in packages/.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Dependencies {
   std::string lock;          // the text of a pylock.toml, or of a package-lock.json
   // Modules that the set's zygote imports ahead.
   std::vector<std::string> preload;
+  // Python: whether the sandbox's interpreters also find the host's own packages (dist-packages).
+  // Absent: as the template says, which is no unless its file says so.
+  std::optional<bool> host_packages{};
 
   bool empty() const { return packages.empty() && requirements.empty() && lock.empty(); }
   bool operator==(const Dependencies&) const = default;

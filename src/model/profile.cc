@@ -57,6 +57,7 @@ std::string dependencies_text(const Dependencies& wanted) {
   const auto add = [&text](const char* name, const std::string& value) {
     text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
   };
+  if (wanted.host_packages) add("host_packages", *wanted.host_packages ? "true" : "false");
   if (!wanted.lock.empty()) add("lock", json_quoted(wanted.lock));
   if (!wanted.packages.empty()) add("packages", list_text(wanted.packages));
   if (!wanted.preload.empty()) add("preload", list_text(wanted.preload));

@@ -43,9 +43,12 @@ struct Template {
   std::vector<std::string> layers;   // directories of root's above the host's own, bottom first
   std::vector<std::string> preload;  // modules imported ahead, in this order
   std::vector<std::string> env;      // "NAME=value"; a request's own win
-  Limits limits;                     // the default profile
-  std::uint32_t pool_min = 0;        // idle sandboxes even without demand
-  std::uint32_t pool_max = 0;        // zero: nothing ever waits
+  // Whether its package sets leave the host's own Python packages visible, if a request does not
+  // say.
+  bool host_packages = false;
+  Limits limits;               // the default profile
+  std::uint32_t pool_min = 0;  // idle sandboxes even without demand
+  std::uint32_t pool_max = 0;  // zero: nothing ever waits
   bool operator==(const Template&) const = default;
 };
 

@@ -29,10 +29,13 @@ std::string hash_text(const std::string& hash) {
 
 json::value dependencies_json(const Dependencies& dependencies) {
   if (dependencies.empty()) return nullptr;
-  return json::object{{"packages", wire::text_array(dependencies.packages)},
-                      {"preload", wire::text_array(dependencies.preload)},
-                      {"requirements_sha256", digest_or_null(dependencies.requirements)},
-                      {"lock_sha256", digest_or_null(dependencies.lock)}};
+  return json::object{
+      {"packages", wire::text_array(dependencies.packages)},
+      {"preload", wire::text_array(dependencies.preload)},
+      {"requirements_sha256", digest_or_null(dependencies.requirements)},
+      {"lock_sha256", digest_or_null(dependencies.lock)},
+      {"host_packages", dependencies.host_packages ? json::value(*dependencies.host_packages)
+                                                   : json::value(nullptr)}};
 }
 
 std::string layer_label(const std::string& path) {

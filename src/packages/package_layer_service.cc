@@ -203,6 +203,10 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(
         return fail(Errc::kInvalidArgument,
                     "dependencies.preload: only Python templates support it");
       }
+      if (request.dependencies.host_packages) {
+        return fail(Errc::kInvalidArgument,
+                    "dependencies.host_packages: only Python templates support it");
+      }
       break;
     case RuntimeKind::kNone:
       return fail(Errc::kInvalidArgument,
@@ -215,6 +219,8 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(
   plan.target.template_name = request.definition.from;
   plan.target.template_layers = base->description.layers;
   plan.target.lock = request.dependencies.lock;
+  plan.target.host_packages =
+      request.dependencies.host_packages.value_or(base->description.host_packages);
   if (!options_.shared) plan.target.project = request.project;
   plan.spec = spec_key(plan.target, request.dependencies);
   plan.asked = asked_text(request.dependencies);
@@ -320,6 +326,7 @@ PackageSetWork PackageLayerService::work_for(const PackageSetRequest& request, c
   work.request.manager = plan.target.manager;
   work.request.template_name = request.definition.from;
   work.request.dependencies = request.dependencies;
+  work.request.host_packages = plan.target.host_packages;
   work.request.project = request.project;
   return work;
 }

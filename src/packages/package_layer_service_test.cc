@@ -364,6 +364,9 @@ TEST_F(PackageLayerServiceTest, RefusesInvalidRequests) {
   PackageSetRequest preloading = request_for({"a"}, "p", "node");
   preloading.dependencies.preload = {"a"};
   EXPECT_EQ(prepare(preloading).error().code(), Errc::kInvalidArgument);
+  PackageSetRequest with_hosts = request_for({"a"}, "p", "node");
+  with_hosts.dependencies.host_packages = true;
+  EXPECT_EQ(prepare(with_hosts).error().code(), Errc::kInvalidArgument);
   restart();
   options.unusable = "deps.index_url: is no address";
   EXPECT_EQ(prepare(request_for({"a"})).error().code(), Errc::kUnsupported);
@@ -383,6 +386,20 @@ TEST_F(PackageLayerServiceTest, PreloadComesAfterTheTemplatesOwn) {
   const TemplateDefinition& definition = templates.all[got->template_id];
   EXPECT_EQ(definition.preload, (std::vector<std::string>{"json", "alpha"}));
   EXPECT_EQ(definition.env, wanted.definition.env);
+}
+
+TEST_F(PackageLayerServiceTest, HidesTheHostsPackagesUnlessAskedFor) {
+  const auto hidden = prepare(request_for({"alpha"}));
+  ASSERT_TRUE(hidden);
+  PackageSetRequest wanted = request_for({"alpha"});
+  wanted.dependencies.host_packages = true;
+  const auto shown = prepare(wanted);
+  ASSERT_TRUE(shown);
+  ASSERT_EQ(pipeline.fetches.size(), 2u);
+  EXPECT_FALSE(pipeline.fetches[0].host_packages);
+  EXPECT_TRUE(pipeline.fetches[1].host_packages);
+  EXPECT_NE(hidden->layer_id, shown->layer_id);
+  EXPECT_NE(hidden->template_id, shown->template_id);
 }
 
 TEST_F(PackageLayerServiceTest, NodeUsesNpm) {

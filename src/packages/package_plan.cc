@@ -39,6 +39,11 @@ Result<> check_fits(const Template& made_of, const std::string& name, const Depe
                 "profile.dependencies.requirements: only for Python; template \"" + name +
                     "\" supports packages, or a package-lock.json as lock");
   }
+  if (made_of.runtime == RuntimeKind::kNode && wanted.host_packages) {
+    return fail(
+        Errc::kInvalidArgument,
+        "profile.dependencies.host_packages: only for Python, not for template \"" + name + "\"");
+  }
   return {};
 }
 
@@ -69,6 +74,7 @@ Result<Dependencies> joined_dependencies(const Dependencies& first, const Depend
     both.requirements += second.requirements;
   }
   both.preload = joined_once(std::move(both.preload), second.preload);
+  if (second.host_packages) both.host_packages = second.host_packages;
   if (both.packages.size() > kMaxDependencies || both.requirements.size() > kMaxRequirementsBytes) {
     return fail(Errc::kInvalidArgument,
                 "profile.dependencies: too many together with those of the template");
@@ -85,7 +91,8 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
   };
   return has_each(all.packages, some.packages) && has_each(all.preload, some.preload) &&
          (some.requirements.empty() || some.requirements == all.requirements) &&
-         (some.lock.empty() || some.lock == all.lock);
+         (some.lock.empty() || some.lock == all.lock) &&
+         (!some.host_packages || some.host_packages == all.host_packages);
 }
 
 Result<ChosenTemplate> choose_template_with(const node::RunService& node,

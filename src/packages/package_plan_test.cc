@@ -33,6 +33,17 @@ TEST(PackagePlan, JoinsDependencies) {
   EXPECT_EQ(*joined_dependencies(first, packages({"a"})), first) << "it has that";
 }
 
+TEST(PackagePlan, TheRequestDecidesAboutTheHostsPackages) {
+  Dependencies of_template = packages({"a"});
+  of_template.host_packages = true;
+  EXPECT_EQ(joined_dependencies(of_template, packages({"b"}))->host_packages, true);
+  Dependencies asked = packages({"a"});
+  EXPECT_TRUE(has_dependencies(of_template, asked));
+  asked.host_packages = false;
+  EXPECT_FALSE(has_dependencies(of_template, asked)) << "that is another package set";
+  EXPECT_EQ(joined_dependencies(of_template, asked)->host_packages, false);
+}
+
 TEST(PackagePlan, AddsNothingToALock) {
   Dependencies lock;
   lock.lock = "everything";

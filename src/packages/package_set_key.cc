@@ -137,8 +137,10 @@ std::string with_plain_lines(std::string_view text) {
   return out;
 }
 
-// Shared layers have no such field, so that they keep their keys.
-void add_project(Text& text, const PackageSetTarget& target) {
+// Absent fields keep the keys of older layers: those are shared, and show the host's packages.
+void add_variant(Text& text, const PackageSetTarget& target) {
+  const bool is_pip = target.manager == PackageManager::kPip;
+  if (is_pip && !target.host_packages) text.add("without host packages");
   if (!target.project.empty()) text.add("project").add(target.project);
 }
 
@@ -162,7 +164,7 @@ std::string spec_key(const PackageSetTarget& target, const Dependencies& wanted)
   text.add(target.architecture).add(target.interpreter_mark).add(target.template_name);
   text.add(target.template_layers).add(packages);
   text.add(with_plain_lines(wanted.requirements)).add(with_plain_lines(wanted.lock));
-  add_project(text, target);
+  add_variant(text, target);
   return text.digest();
 }
 
@@ -179,7 +181,7 @@ std::string layer_id(const PackageSetTarget& target, const std::string& interpre
   text.add(kKeyForm).add("layer").add(manager_name(target.manager)).add(target.index);
   text.add(target.architecture).add(interpreter).add(target.template_layers).add(all);
   text.add(target.lock.empty() ? "" : store::sha256_hex(target.lock)).add(std::to_string(attempt));
-  add_project(text, target);
+  add_variant(text, target);
   return text.digest().substr(0, kLayerIdSize);
 }
 
@@ -220,6 +222,7 @@ std::string asked_text(const Dependencies& wanted) {
   for (const std::string& package : wanted.packages) add(package);
   if (!wanted.requirements.empty()) add("requirements.txt" + lines(wanted.requirements));
   if (!wanted.lock.empty()) add("lock file" + lines(wanted.lock));
+  if (wanted.host_packages.value_or(false)) add("host packages");
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }

@@ -27,6 +27,8 @@ struct PackageSetTarget {
   // The text of a lock file. It determines more of the tree than its artefacts, so only requests
   // with the same lock share a layer.
   std::string lock{};
+  // Python: whether interpreters with the layer also find the host's own packages.
+  bool host_packages = false;
   // The only project that the layer is for; empty: equal requests of all projects share it.
   std::string project{};
 };

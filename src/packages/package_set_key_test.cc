@@ -67,6 +67,15 @@ TEST(LayerId, DependsOnTheProjectItIsFor) {
   EXPECT_NE(layer_id(one, "cpython-3.11", artefacts), layer_id(two, "cpython-3.11", artefacts));
 }
 
+TEST(PackageSetKeys, DependOnWhetherTheHostsPackagesAreVisible) {
+  const std::vector<Artefact> artefacts{{"a", "1", "a.whl", "aa"}};
+  PackageSetTarget shown = python();
+  shown.host_packages = true;
+  EXPECT_NE(spec_key(shown, packages({"a"})), spec_key(python(), packages({"a"})));
+  EXPECT_NE(layer_id(shown, "cpython-3.11", artefacts),
+            layer_id(python(), "cpython-3.11", artefacts));
+}
+
 TEST(SpecKey, EqualRequestsShareAKey) {
   const std::string key = spec_key(python(), packages({"NumPy>=2", "requests"}));
   EXPECT_EQ(key.size(), 64u);

@@ -83,6 +83,7 @@ std::string pack_dependencies(const Dependencies& dependencies) {
   if (dependencies.empty()) return {};
   std::vector<std::string> texts = {dependencies.requirements, dependencies.lock,
                                     std::to_string(dependencies.packages.size())};
+  if (dependencies.host_packages) texts[2] += *dependencies.host_packages ? '+' : '-';
   for (const auto* list : {&dependencies.packages, &dependencies.preload}) {
     texts.insert(texts.end(), list->begin(), list->end());
   }
@@ -95,8 +96,11 @@ Dependencies unpack_dependencies(std::string_view packed) {
   if (texts.size() < 3) return dependencies;
   dependencies.requirements = std::move(texts[0]);
   dependencies.lock = std::move(texts[1]);
+  // "3" packages; "3+" with host_packages, "3-" without.
   std::size_t count = 0;
   std::from_chars(texts[2].data(), texts[2].data() + texts[2].size(), count);
+  if (texts[2].ends_with('+')) dependencies.host_packages = true;
+  if (texts[2].ends_with('-')) dependencies.host_packages = false;
   for (std::size_t i = 3; i < texts.size(); ++i) {
     (i - 3 < count ? dependencies.packages : dependencies.preload).push_back(std::move(texts[i]));
   }

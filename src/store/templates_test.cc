@@ -22,8 +22,11 @@ TemplateRecord made(std::string project, std::string name) {
                                        .preload = {"json.tool", "re"},
                                        .env = {"A=b=c", "EMPTY="},
                                        .limits = {}}};
-  record.dependencies = {
-      .packages = {}, .requirements = "", .lock = "lock-version = \"1.0\"\n", .preload = {"x.y"}};
+  record.dependencies = {.packages = {},
+                         .requirements = "",
+                         .lock = "lock-version = \"1.0\"\n",
+                         .preload = {"x.y"},
+                         .host_packages = true};
   record.snapshot = "sn0123456789abcdefghij";
   record.layer = std::string(32, 'a');
   record.pool = {1, 8};

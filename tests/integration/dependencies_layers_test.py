@@ -2,6 +2,7 @@
 # many and nobody uses them. In the test internet, with its package index.
 import os
 import signal
+import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -62,7 +63,8 @@ class Kept(packaged.Packaged):
         for directory, names, files in os.walk(os.path.join(self.layers, "sets", made["id"], "tree")):
             for name in names + files:
                 facts = os.lstat(os.path.join(directory, name))
-                self.assertEqual((facts.st_uid, facts.st_gid, facts.st_mode & 0o7022), (0, 0, facts.st_mode & 0o22 & 0), name)
+                rights = 0 if stat.S_ISLNK(facts.st_mode) else facts.st_mode & 0o7022  # a link has none of its own
+                self.assertEqual((facts.st_uid, facts.st_gid, rights), (0, 0, 0), name)
 
     def test_a_restart_keeps_it_and_asks_nobody(self):
         layer = self.run_with(HELLO, ["good==1.1"])[1]["dependencies"]["layer"]
@@ -144,17 +146,17 @@ class Removed(packaged.Packaged):
 
 
 class Ceiling(packaged.Packaged):
-    more_settings = {"deps__disk_ceiling": "200k"}
+    more_settings = {"deps__disk_ceiling": "400k"}
 
     def test_the_longest_unused_go_and_never_one_in_use(self):
         session = self.with_packages(["good==1.0"])
         held = session.made["dependencies"]["layer"]
         size = self.layer(held)["bytes"]
-        self.assertLess(size, 200 << 10)
+        self.assertLess(size, 400 << 10)
         made = [held]
         for words in (["good==1.1"], ["needy"], ["greeter"], ["with-extras"], ["packaging"]):
             made.append(self.run_with("print(1)", words)[1]["dependencies"]["layer"])
-        self.assertTrue(wait_until(lambda: sum(one["bytes"] for one in self.list_layers().values()) <= 200 << 10, 30),
+        self.assertTrue(wait_until(lambda: sum(one["bytes"] for one in self.list_layers().values()) <= 400 << 10, 30),
                         [(one["bytes"], one["asked"]) for one in self.list_layers().values()])
         there = self.list_layers()
         self.assertIn(held, there)

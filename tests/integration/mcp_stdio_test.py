@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import queue
 import shutil
 import signal
 import struct
@@ -11,78 +10,14 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import mcp
 import processes
 import sealed
 import server
+from assistant import Assistant
 from sealed import wait_until
-
-
-class Assistant:
-    """Whoever has started `glovebox mcp`."""
-
-    def __init__(self, *args, env=None):
-        self.process = sealed.start("mcp", *args, env=env, stdin=subprocess.PIPE)
-        self.lines, self.kept, self.number = queue.Queue(), [], 0
-        for run in (self.read, self.read_errors):
-            threading.Thread(target=run, daemon=True).start()
-        self.errors = b""
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.put(json.loads(line))  # whatever is no message ends the test by its timeout
-        self.lines.put(None)
-
-    def read_errors(self):
-        self.errors = self.process.stderr.read()
-
-    def say(self, message):
-        text = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
-        self.process.stdin.write(text)
-        self.process.stdin.flush()
-
-    def hear(self, wanted=lambda message: True):
-        """The next message of that kind; the others are kept for later."""
-        for message in self.kept:
-            if wanted(message):
-                self.kept.remove(message)
-                return message
-        while True:
-            message = self.lines.get(timeout=server.PATIENCE)
-            if message is None or wanted(message):
-                return message
-            self.kept.append(message)
-
-    def answer_to(self, number):
-        return self.hear(lambda message: message.get("id") == number)
-
-    def request(self, method, **params):
-        self.number += 1
-        self.say({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        return self.number
-
-    def begin(self):
-        self.say(mcp.initialize(number="first"))
-        answer = self.answer_to("first")
-        if "result" in answer:
-            self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return answer
-
-    def call(self, tool, **arguments):
-        return self.answer_to(self.request("tools/call", name=tool, arguments=arguments))
-
-    def text(self, tool, **arguments):
-        answer = self.call(tool, **arguments)
-        if "result" not in answer or answer["result"]["isError"]:
-            raise AssertionError(answer)
-        return mcp.text_of(answer["result"])
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(timeout=server.PATIENCE)
 
 
 def data_directory(pid):

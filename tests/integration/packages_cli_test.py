@@ -1,5 +1,6 @@
-# Packages from the command line: `glovebox run --with`, on a server and without one, `glovebox
-# layers`, and templates and sandboxes with packages. In the test internet with its package index.
+# Packages from the command line: `glovebox run --with` and `sandbox-run --with`, on a server and
+# without one, `glovebox layers`, `glovebox mcp --with`, and templates and sandboxes with packages. In
+# the test internet with its package index.
 import json
 import os
 import shutil
@@ -9,12 +10,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import assistant
 import networked
 import packaged
 import sealed
 from sealed import wait_until
 
 HELLO = "import good; print(good.hello())"
+HANDLER = "import good\ndef handler(event, context): return [good.VERSION, event]\n"
+SANDBOX_RUN = os.path.join(sealed.BIN, "sandbox-run")
 
 
 def setUpModule():
@@ -23,6 +27,13 @@ def setUpModule():
 
 def tearDownModule():
     packaged.tear_down()
+
+
+def write(place, name, text):
+    path = os.path.join(place, name)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 class OnAServer(packaged.Packaged):
@@ -136,6 +147,53 @@ class OnAServer(packaged.Packaged):
         self.assertEqual(json.loads(self.cli("template", "show", "also-good", "--json")[0])["from"], "python")
 
 
+    def test_the_hosts_packages_on_demand(self):
+        look = "import importlib.util, good; print(importlib.util.find_spec('yaml') is not None)"
+        self.assertEqual(self.cli("run", "--with", "good", "-c", look)[0], "False\n")
+        self.assertEqual(self.cli("run", "--with", "good", "--host-packages", "-c", look)[0], "True\n")
+        id = self.cli("sandbox", "create", "--with", "good", "--host-packages")[0].strip()
+        self.addCleanup(self.cli, "sandbox", "kill", id)
+        self.assertEqual(self.cli("exec", id, "--", "python3", "-c", look)[0], "True\n")
+        self.cli("template", "create", "seeing", "--with", "good", "--host-packages")
+        self.addCleanup(self.cli, "template", "delete", "seeing")
+        self.assertEqual(self.cli("run", "--template", "seeing", "-c", look)[0], "True\n")
+        for words in (["run", "--host-packages", "-c", "1"], ["run", "--lang", "node", "--with", "good", "--host-packages", "-c", "1"],
+                      ["layers", "build", "--host-packages"], ["template", "create", "x", "--from", "python", "--host-packages"]):
+            self.cli(*words, status=2)
+
+    def test_handlers_with_packages(self):
+        with tempfile.TemporaryDirectory() as place:
+            handler = write(place, "app.py", HANDLER)
+            ran = subprocess.run([SANDBOX_RUN, handler, "--with", "good==1.0", "--event", "5"], timeout=150, capture_output=True,
+                                 env=sealed.environment({"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}))
+            self.assertEqual((ran.returncode, ran.stdout), (0, b'["1.0", 5]\n'), ran)
+
+    def test_an_assistants_sandbox(self):
+        """Of `glovebox mcp`, on a server that runs."""
+        env = {"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}
+        fetch = "import urllib.request as r; print(r.urlopen('http://good.example.org/', timeout=20).status)"
+        with assistant.Assistant("--with", "good==1.0", "--net", "good.example.org:80", env=env) as one:
+            said = one.begin()["result"]["instructions"]
+            self.assertIn("good==1.0", said)
+            self.assertIn("good.example.org:80", said)
+            self.assertIn("1.0", one.text("run_code", code="import good; good.VERSION"))
+            self.assertIn("200", one.text("run_code", code=fetch))
+            self.assertTrue(one.call("run_code", code=fetch.replace("good.example.org", "www.example.com"))["result"]["isError"])
+            # A fresh sandbox is like the old one.
+            one.call("reset_sandbox")
+            self.assertIn("1.0", one.text("run_code", code="import good; good.VERSION"))
+            self.assertIn("200", one.text("run_code", code=fetch))
+        with assistant.Assistant(env=env) as other:
+            self.assertIn("There is no network inside", other.begin()["result"]["instructions"])
+            self.assertTrue(other.call("run_code", code="import good")["result"]["isError"])
+        for words in (["--with", "../x"], ["--preload", "good"], ["--net", "internet"], ["--net-deny", "x"]):
+            self.cli("mcp", *words, status=2)
+
+    def test_an_assistant_is_configured_with_them(self):
+        out, _ = self.cli("mcp", "--print-config", "generic", "--json", "--with", "good", "--net", "pypi.org:443", "--host-packages")
+        self.assertIn('"--with","good","--net","pypi.org:443","--host-packages"', out.replace(" ", "").replace("\n", ""))
+
+
 class Alone(sealed.TestCase):
     """Without a server: one is started for the run, and what it installed stays."""
 
@@ -184,6 +242,29 @@ class Alone(sealed.TestCase):
         # Whoever names a server means that one.
         with tempfile.TemporaryDirectory() as nobody:
             self.layers_of_them("list", "--data-dir", nobody, status=125)
+
+    def test_handlers_with_packages(self):
+        def call(*words, status=0):
+            ran = subprocess.run([SANDBOX_RUN, *words], env=sealed.environment(self.env), timeout=150, capture_output=True)
+            self.assertEqual(ran.returncode, status, ran)
+            return ran.stdout.decode(), ran.stderr.decode()
+
+        with tempfile.TemporaryDirectory() as place:
+            handler, requirements = write(place, "app.py", HANDLER), write(place, "requirements.txt", "good==1.0\n")
+            out, err = call(handler, "--requirements", requirements, "--event", '{"a": 1}')
+            self.assertEqual(out, '["1.0", {"a": 1}]\n')
+            self.assertIn("  Successfully installed good-1.0", err)
+            # Again, and nobody asks the index or says a word.
+            networked.internet.packages(forget=True)
+            self.assertEqual(call(handler, "--requirements", requirements, "--event", "2"), ('["1.0", 2]\n', ""))
+            self.assertEqual(networked.internet.packages(), [])
+            # Without them it is the handler that fails; each other mistake has its status.
+            self.assertIn("ImportModuleError", call(handler, "--event", "2", status=1)[0])
+            _, err = call(handler, "--with", "no-such-package", "--event", "2", status=5)
+            self.assertEqual(err.count("No matching distribution"), 1, err)
+            call(handler, "--with", "-r x", "--event", "2", status=1)
+            call(handler, "--requirements", place + "/none.txt", "--event", "2", status=2)
+            self.assertIn("--engine process", call(handler, "--with", "good", "--engine", "process", "--event", "2", status=1)[1])
 
     def test_exit_status_input_and_files(self):
         with tempfile.TemporaryDirectory() as place:

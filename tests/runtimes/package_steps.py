@@ -129,9 +129,10 @@ class Steps:
             fetched = self.fetch(*packages, root=fetched.root, **more)
         return fetched, sources
 
-    def install(self, fetched):
+    def install(self, fetched, host_packages=False):
         root = self.new_root()
         shutil.copytree(fetched.path("wheels"), os.path.join(root, "in", "wheels"))
+        write_json(os.path.join(root, "in", "layout.json"), {"host_packages": host_packages})
         return self.run("pip_install.py", root)
 
     # --- npm ---------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ class PipInstall(unittest.TestCase):
         self.steps = Steps()
         self.addCleanup(self.steps.stop)
 
-    def layer(self, *packages):
+    def layer(self, *packages, host_packages=False):
         fetched = self.steps.fetch(*packages)
         self.assertEqual(fetched.state, "ready", fetched)
-        return self.steps.install(fetched)
+        return self.steps.install(fetched, host_packages)
 
     def python(self, layer, code, *options, cwd="/"):
         return in_a_sandbox_of_sorts(layer.path("layer"), ["/usr/bin/python3", *options, "-c", code], cwd).strip()
@@ -56,7 +56,10 @@ class Layout(PipInstall):
         files = tree(layer.path("layer"))
         self.assertEqual({time for _, time, _ in files.values()}, {315532800})
         self.assertNotIn("usr/local/local", files)
-        self.assertLessEqual({mode for mode, _, _ in files.values()}, {"0o40755", "0o100644", "0o100755"})
+        links = {name: os.readlink(layer.path("layer", name)) for name in files if os.path.islink(layer.path("layer", name))}
+        self.assertEqual(links["opt/glovebox-packages/installer/pip"], "/usr/lib/python3/dist-packages/pip")
+        self.assertEqual({os.path.dirname(name) for name in links}, {"opt/glovebox-packages/installer"})
+        self.assertLessEqual({mode for name, (mode, _, _) in files.items() if name not in links}, {"0o40755", "0o100644", "0o100755"})
         self.assertIn("opt/glovebox-packages/python/__pycache__/good.cpython-%s.pyc" % self.python_tag(), files)
         # What cannot be compiled stays as it is.
         self.assertIn("opt/glovebox-packages/python/python2_inside/old.py", files)
@@ -90,10 +93,31 @@ class Found(PipInstall):
         self.assertIn("ModuleNotFoundError", self.python(layer, "import needy", "-S"))
         # Where it is among the rest.
         order = self.python(layer, "import sys; print([one for one in sys.path if 'packages' in one])")
-        self.assertTrue(order.startswith("['/opt/glovebox-packages/python', '/usr/local/lib/python3"), order)
+        self.assertRegex(order, r"^\['/opt/glovebox-packages/python', '/usr/local/lib/python3[.]\d+/dist-packages', "
+                                r"'/opt/glovebox-packages/installer'\]$")
         # The record of what is installed is right.
         self.assertEqual(self.python(layer, "import importlib.metadata as m; print(m.version('packaging'), "
                                             "all(f.locate().exists() for f in m.files('greeter')))"), "99.0 True")
+
+    def test_the_hosts_packages_only_if_asked_for(self):
+        """yaml is a package of Debian's that this host has, and none of the layer's."""
+        code = "import good\ntry:\n    import yaml\n    print('found', yaml.__file__)\nexcept ImportError as error:\n    print(error)"
+        missing = "No module named 'yaml'"
+        hidden, shown = self.layer("good"), self.layer("good", host_packages=True)
+        for options in ((), ("-I",), ("-E", "-s")):
+            with self.subTest(options):
+                self.assertEqual(self.python(hidden, code, *options), missing)
+                self.assertEqual(self.python(shown, code, *options), "found /usr/lib/python3/dist-packages/yaml/__init__.py")
+        # None of what asks for the site directories brings them back, but naming one does.
+        self.assertEqual(self.python(hidden, "import site; site.main(); " + code.split(chr(10), 1)[0] + chr(10) + code), missing)
+        self.assertEqual(self.python(hidden, "import site; print([one for one in site.getsitepackages() if not one.startswith('/usr/local/')])"), "[]")
+        self.assertIn("found", self.python(hidden, "import site; site.addsitedir('/usr/lib/python3/dist-packages')\n" + code))
+        # The .pth files of the host are not run either.
+        self.assertEqual(self.python(hidden, "import sys; print('_distutils_hack' in sys.modules)"), "False")
+        # What installs packages is there all the same, as in a venv.
+        installed = "import pip, setuptools, importlib.metadata as m; print(sorted(d.metadata['Name'] for d in m.distributions()))"
+        self.assertEqual(self.python(hidden, installed), "['good', 'pip', 'setuptools', 'wheel']")
+        self.assertIn("good", in_a_sandbox_of_sorts(hidden.path("layer"), ["/usr/bin/pip3", "list"]))
 
     def test_what_is_compiled_is_used_also_after_a_tar(self):
         layer = self.layer("needy")
@@ -144,7 +168,7 @@ class Refused(PipInstall):
     def test_links_are_not_made(self):
         layer = self.layer("linked")
         links = [name for name in tree(layer.path("layer")) if os.path.islink(layer.path("layer", name))]
-        self.assertEqual(links, [])
+        self.assertEqual([one for one in links if not one.startswith("opt/glovebox-packages/installer/")], [])
 
     def test_broken_and_missing(self):
         root = self.steps.new_root()

@@ -4,7 +4,7 @@ import array
 import socket
 import struct
 
-VERSION = 7
+VERSION = 8
 (CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND, KEEP_LAYER, NOTE_LAYER,
  DROP_LAYER, LIST_LAYERS, MEASURE_HOST) = range(1, 17)
 CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER, HOST_MEASURED = range(65, 75)
@@ -180,7 +180,7 @@ class Reply:
             at += 4
             for _ in range(count):
                 skip_text()
-        at += len(limits()) + 8
+        at += 1 + len(limits()) + 8
         return at + 1 + 4 + 4 + 8
 
     def __repr__(self):

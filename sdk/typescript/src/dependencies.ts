@@ -18,6 +18,8 @@ export interface DependencySet {
   lock?: TextOrFile;
   /** Modules to import in advance, so that calls start faster. */
   preload?: readonly string[];
+  /** Python: true also shows the code the packages of the host's own Python. Default: as the template says. */
+  hostPackages?: boolean;
 }
 
 /** A list like ["pandas>=2"], or an object. Installed once, before the first call that needs them. */
@@ -45,7 +47,7 @@ export async function dependenciesOf(dependencies: Dependencies | undefined): Pr
   if (dependencies === undefined) return undefined;
   if (isList(dependencies)) return dependencies.length > 0 ? strings("dependencies", dependencies) : undefined;
   if (typeof dependencies !== "object" || dependencies === null) throw new GloveboxError("dependencies must be a list of packages or an object");
-  const { packages, requirements, lock, preload, ...rest } = dependencies;
+  const { packages, requirements, lock, preload, hostPackages, ...rest } = dependencies;
   const made = compact({
     // Unknown fields are sent too: the server reports them.
     ...rest,
@@ -53,6 +55,7 @@ export async function dependenciesOf(dependencies: Dependencies | undefined): Pr
     requirements: requirements === undefined ? undefined : await textOf("requirements", requirements),
     lock: lock === undefined ? undefined : await textOf("lock", lock),
     preload: preload && preload.length > 0 ? strings("dependencies.preload", preload) : undefined,
+    host_packages: hostPackages,
   });
   return Object.keys(made).length > 0 ? made : undefined;
 }

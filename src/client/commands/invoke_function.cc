@@ -1,16 +1,22 @@
-// `sandbox-run --server`: sandbox-run has parsed the options and prepared the body of POST
-// /v1/functions/invoke. This sends it and prints the result as a local run does.
+// `sandbox-run --server` and sandbox-run with packages: sandbox-run has parsed the options and
+// prepared the body of POST /v1/functions/invoke. This sends it and prints the result as a local
+// run does.
 //
-//   glovebox-client invoke --body-fd N [--url URL] [--json] [--profile]
+//   glovebox-client invoke --body-fd N [--url URL | --private] [--json] [--profile]
+//
+// With --private it starts a server for this call, which installs the packages and ends with it.
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 
 #include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/commands.h"
+#include "client/connection/private_server.h"
 #include "client/connection/signal_interrupt.h"
+#include "client/output/build_progress.h"
 #include "client/output/print.h"
 #include "client/output/run_events.h"
 #include "client/requests/request_body.h"
@@ -24,6 +30,7 @@ struct InvokeOptions {
   ServerLocationOptions server;
   bool json = false;
   bool profile = false;
+  bool is_private = false;
   std::string body;
 };
 
@@ -36,6 +43,7 @@ Result<InvokeOptions> parse_invoke_options(const std::vector<std::string>& args)
       .description = "Invoke a function on a server. sandbox-run executes this command.",
       .groups = {{"Options",
                   {{"--body-fd", "N", "descriptor with the request body", &body_fd},
+                   {"--private", "", "start a server for this call", &invoke.is_private},
                    {"--json", "", "print the whole response", &invoke.json},
                    {"--profile", "", "print time and memory use", &invoke.profile}}},
                  server_location_options(invoke.server)}};
@@ -84,10 +92,15 @@ int invoke_and_wait(ApiClient& api, InvokeOptions& invoke) {
 // Prints the function's output while it runs.
 int invoke_streaming(ApiClient& api, InvokeOptions& invoke) {
   bool is_output_closed = false;
-  RunEvents events([&](bool, std::string_view bytes) {
-    is_output_closed = !write_all(STDERR_FILENO, bytes);
-    return !is_output_closed;
-  });
+  BuildProgress progress;
+  RunEvents events(
+      [&](bool, std::string_view bytes) {
+        is_output_closed = !write_all(STDERR_FILENO, bytes);
+        return !is_output_closed;
+      },
+      [&](std::string_view phase, std::string_view text) {
+        (void)write_all(STDERR_FILENO, progress.add(phase, text));
+      });
   auto response = events.read_from(api, invoke_request(invoke, "application/x-ndjson"));
   if (is_output_closed) return was_interrupted() ? kExitInterrupted : 128 + SIGPIPE;
   if (!response) {
@@ -97,6 +110,10 @@ int invoke_streaming(ApiClient& api, InvokeOptions& invoke) {
   }
   if (const auto error = api.error_in(*response)) return invoke_refused(invoke, *error);
   const auto result = events.take_result_json();
+  if (!result && events.failure_code() == "dependencies_failed") {
+    const std::string message = progress.failure_message(result.error().message());
+    return invoke_failed(invoke, wire::kFunctionNotStarted, Error(Errc::kUnavailable, message));
+  }
   if (!result) return invoke_failed(invoke, wire::kFunctionNotStarted, result.error());
   return print_function_result(invoke, *result);
 }
@@ -109,10 +126,17 @@ int invoke_command(const std::vector<std::string>& args) {
     (void)usage_error(invoke.error().message());
     return wire::kFunctionFailed;
   }
-  auto api = ApiClient::connect(invoke->server);
+  interrupt_on_signals();
+  std::unique_ptr<PrivateServer> server;
+  if (invoke->is_private) {
+    auto started = PrivateServer::start({}, PrivateServer::Log::kHidden);
+    if (!started) return invoke_failed(*invoke, wire::kFunctionNotStarted, started.error());
+    server = std::move(*started);
+    if (was_interrupted()) return kExitInterrupted;
+  }
+  auto api = server ? ApiClient::open(server->location()) : ApiClient::connect(invoke->server);
   if (!api) return invoke_failed(*invoke, wire::kFunctionNotStarted, api.error());
   const InterruptibleRequest interruptible(*api);
-  interrupt_on_signals();
   return invoke->json ? invoke_and_wait(*api, *invoke) : invoke_streaming(*api, *invoke);
 }
 

@@ -61,6 +61,8 @@ options::CommandLine layers_command_line(LayersOptions& layers) {
              {"--preload", "MODULES",
               "build: import these modules in advance, like numpy,os.path (repeatable)",
               &layer.packages.preload},
+             {"--host-packages", "", "build: keep the host's own Python packages visible as well",
+              &layer.packages.host_packages},
              {"--template", "NAME",
               "build: template of the runs that will use them (default python; node with a "
               "package-lock.json)",
@@ -266,8 +268,8 @@ int layers_command(const std::vector<std::string>& args) {
   const LayerOptions& layer = layers.layer;
   if (verb != "build" && (layer.packages.is_given() || !layer.template_name.empty())) {
     return usage_error(
-        "--with, --requirements, --lock, --preload and --template are only for `glovebox layers "
-        "build`");
+        "--with, --requirements, --lock, --preload, --host-packages and --template are only for "
+        "`glovebox layers build`");
   }
   if (verb != "prune" && (layer.dry_run || !layer.unused_for.empty())) {
     return usage_error("--unused-for and --dry-run are only for `glovebox layers prune`");

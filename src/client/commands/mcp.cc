@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/json.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "base/unique_fd.h"
@@ -20,6 +22,10 @@
 #include "client/mcp/mcp_relay.h"
 #include "client/output/print.h"
 #include "http/client/client.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/network/network_options.h"
+#include "wire/packages/dependencies_json.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -33,6 +39,8 @@ constexpr int kErrorCode = -32000;
 struct McpOptions {
   ServerLocationOptions server;
   std::vector<std::string> settings;
+  wire::PackageOptions packages;
+  std::vector<std::string> net, net_deny;  // as for `glovebox run`
   bool print_config = false;
   bool json = false;
 };
@@ -56,11 +64,30 @@ options::CommandLine mcp_command_line(McpOptions& mcp) {
                    {"--set", "NAME=VALUE",
                     "a setting of the private server, like mcp.timeout=60s (repeatable)",
                     &mcp.settings}}},
+                 {"The sandbox",
+                  {{"--with", "PACKAGE",
+                    "install a package, like 'pandas>=2' or lodash@4, and cache it (repeatable)",
+                    &mcp.packages.with},
+                   {"--requirements", "FILE", "install the packages of a requirements.txt",
+                    &mcp.packages.requirements},
+                   {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json",
+                    &mcp.packages.lock},
+                   {"--preload", "MODULES",
+                    "import these of their modules in advance, like numpy,pandas",
+                    &mcp.packages.preload},
+                   {"--host-packages", "",
+                    "with packages: keep the host's own Python packages visible as well",
+                    &mcp.packages.host_packages},
+                   {"--net", "POLICY",
+                    "network policy, as for `glovebox run`: none (default), https-only, all, or "
+                    "rules like pypi.org:443 (repeatable)",
+                    &mcp.net},
+                   {"--net-deny", "RULE", "exceptions from --net (repeatable)", &mcp.net_deny}}},
                  server_location_options(mcp.server)},
       .notes =
           "The template, limits and timeouts of the sandboxes are settings of the server (mcp.* "
           "in\n"
-          "`glovebox config`). The assistant cannot change them.\n\n"
+          "`glovebox config`). The assistant can change neither these nor packages and network.\n\n"
           "Exit status: 0 the session ended, 2 bad usage, 125 no server responds and none could "
           "be\n"
           "started.\n",
@@ -192,7 +219,19 @@ void reject_first_request(const std::string& reason, int signals) {
   }
 }
 
-int serve_standard_input(McpOptions options) {
+// What /mcp takes for a session's sandboxes; empty: nothing was said. kInvalidArgument: an option.
+Result<boost::json::object> sandbox_json(const McpOptions& mcp) {
+  boost::json::object sandbox;
+  if (mcp.packages.is_given()) {
+    TRY(const Dependencies packages, wire::read_package_options(mcp.packages));
+    sandbox["dependencies"] = wire::dependencies_json(packages);
+  }
+  TRY(const net::NetPolicy net, wire::parse_network_options(mcp.net, mcp.net_deny));
+  if (!net.is_none()) sandbox["net"] = wire::net_policy_json(net);
+  return sandbox;
+}
+
+int serve_standard_input(McpOptions options, boost::json::object sandbox) {
   const UniqueFd signals = block_mcp_signals();
   ServerChoice servers(std::move(options));
   if (const auto first = servers.find(); !first) {
@@ -207,7 +246,7 @@ int serve_standard_input(McpOptions options) {
   const auto write_message = [&](const std::string& message) {
     return write_line(message, signals.get());
   };
-  McpRelay relay(find_server, write_message);
+  McpRelay relay(find_server, write_message, std::move(sandbox));
   const bool has_ended = relay_input(relay, signals.get());
   const auto deadline = std::chrono::steady_clock::now() + kLastResponses;
   while (has_ended && !relay.is_idle() && std::chrono::steady_clock::now() < deadline) {
@@ -228,8 +267,25 @@ int print_assistant_config(const McpOptions& mcp, const std::string& assistant) 
        {std::pair("--url", mcp.server.url), std::pair("--data-dir", mcp.server.data_dir)}) {
     if (!value.empty()) connection.args.insert(connection.args.end(), {option, value});
   }
-  for (const std::string& setting : mcp.settings) {
-    connection.args.insert(connection.args.end(), {"--set", setting});
+  const std::pair<const char*, const std::vector<std::string>&> lists[] = {
+      {"--set", mcp.settings},
+      {"--with", mcp.packages.with},
+      {"--preload", mcp.packages.preload},
+      {"--net", mcp.net},
+      {"--net-deny", mcp.net_deny}};
+  for (const auto& [option, values] : lists) {
+    for (const std::string& value : values) {
+      connection.args.insert(connection.args.end(), {option, value});
+    }
+  }
+  if (mcp.packages.host_packages) connection.args.emplace_back("--host-packages");
+  // The assistant starts the command in a directory of its own.
+  for (const auto& [option, file] : {std::pair("--requirements", mcp.packages.requirements),
+                                     std::pair("--lock", mcp.packages.lock)}) {
+    if (file.empty()) continue;
+    std::error_code error;
+    const std::string path = std::filesystem::absolute(file, error).string();
+    connection.args.insert(connection.args.end(), {option, error ? file : path});
   }
   connection.needs_key = !mcp.server.url.empty();
   const auto location = find_server_location(mcp.server, ServerLocationEnvironment::here());
@@ -255,7 +311,13 @@ int mcp_command(const std::vector<std::string>& args) {
                        "' (see `glovebox mcp --help`)");
   }
   if (mcp.json && !mcp.print_config) return usage_error("--json is only for --print-config");
-  if (!mcp.print_config) return serve_standard_input(std::move(mcp));
+  // Mistakes are reported before anything is started or printed.
+  auto sandbox = sandbox_json(mcp);
+  if (!sandbox && sandbox.error().code() != Errc::kInvalidArgument) {
+    return failure(sandbox.error());
+  }
+  if (!sandbox) return usage_error(sandbox.error().message());
+  if (!mcp.print_config) return serve_standard_input(std::move(mcp), std::move(*sandbox));
   return print_assistant_config(mcp, arguments.operands.empty() ? "" : arguments.operands[0]);
 }
 

@@ -79,6 +79,9 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
              {"--preload", "MODULES",
               "create: import these of their modules in advance, like numpy,pandas",
               &made.packages.preload},
+             {"--host-packages", "",
+              "create: with packages, keep the host's own Python packages visible as well",
+              &made.packages.host_packages},
              {"--state", "STATE",
               "list: pending, starting, running, paused, stopped, error; several separated by "
               "commas (default: all that have not ended)",

@@ -42,8 +42,10 @@ bool is_about_no_request(int code) { return code == kParseError || code == kInva
 
 }  // namespace
 
-McpRelay::McpRelay(FindServer find_server, WriteMessage write_message)
-    : find_server_(std::move(find_server)), write_message_(std::move(write_message)) {}
+McpRelay::McpRelay(FindServer find_server, WriteMessage write_message, json::object sandbox)
+    : find_server_(std::move(find_server)),
+      write_message_(std::move(write_message)),
+      sandbox_(std::move(sandbox)) {}
 
 McpRelay::~McpRelay() {
   std::unique_lock lock(mutex_);
@@ -245,7 +247,9 @@ void McpRelay::begin_session(Job& job) {
     if (!version.empty()) started.version = version;
     if (auto line = on_one_line(one)) write(*line);
   };
-  auto reply = send(job.text, job.message, {}, on_message);
+  const std::string text =
+      sandbox_.empty() ? job.text : initialize_with_sandbox(job.text, sandbox_);
+  auto reply = send(text, job.message, {}, on_message);
   {
     const std::lock_guard lock(mutex_);
     is_initializing_ = false;
@@ -253,7 +257,7 @@ void McpRelay::begin_session(Job& job) {
       started.id = reply->session;
       started.number = session_.number + 1;
       session_ = started;
-      initialize_ = job.text;
+      initialize_ = text;
     }
     changed_.notify_all();
   }

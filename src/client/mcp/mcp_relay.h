@@ -32,7 +32,8 @@ class McpRelay {
   // Writes one message and a line break. False: the output is closed. Called under a lock.
   using WriteMessage = std::function<bool(const std::string& message)>;
 
-  McpRelay(FindServer find_server, WriteMessage write_message);
+  // `sandbox` is what the sessions' sandboxes should have: initialize_with_sandbox(); may be empty.
+  McpRelay(FindServer find_server, WriteMessage write_message, boost::json::object sandbox = {});
   // Interrupts the requests that are under way and writes nothing more.
   ~McpRelay();
   McpRelay(const McpRelay&) = delete;
@@ -81,6 +82,7 @@ class McpRelay {
 
   FindServer find_server_;
   WriteMessage write_message_;
+  const boost::json::object sandbox_;
 
   std::mutex mutex_;  // guards the members up to busy_
   std::condition_variable changed_;

@@ -18,6 +18,18 @@ std::optional<json::value> parse_object(std::string_view text) {
   return parsed;
 }
 
+// The same message with a field in params._meta.
+std::string with_meta(std::string_view message, std::string_view name, json::value value) {
+  auto parsed = parse_object(message);
+  if (!parsed) return std::string(message);
+  json::value& params = parsed->get_object()["params"];
+  if (!params.is_object()) params = json::object();
+  json::value& meta = params.get_object()["_meta"];
+  if (!meta.is_object()) meta = json::object();
+  meta.get_object()[name] = std::move(value);
+  return json::serialize(*parsed);
+}
+
 }  // namespace
 
 std::optional<RpcMessage> read_rpc(std::string_view text) {
@@ -66,14 +78,11 @@ RpcErrorReply read_error_reply(std::string_view body) {
 }
 
 std::string initialize_after_loss(std::string_view initialize) {
-  auto parsed = parse_object(initialize);
-  if (!parsed) return std::string(initialize);
-  json::value& params = parsed->get_object()["params"];
-  if (!params.is_object()) params = json::object();
-  json::value& meta = params.get_object()["_meta"];
-  if (!meta.is_object()) meta = json::object();
-  meta.get_object()["glovebox/resumes"] = true;
-  return json::serialize(*parsed);
+  return with_meta(initialize, "glovebox/resumes", true);
+}
+
+std::string initialize_with_sandbox(std::string_view initialize, const json::object& sandbox) {
+  return with_meta(initialize, "glovebox/sandbox", sandbox);
 }
 
 std::string rpc_error(const json::value& id, int code, std::string_view message) {

@@ -29,6 +29,9 @@ RpcErrorReply read_error_reply(std::string_view body);
 
 // The same initialize message, marked as following a session whose state was lost.
 std::string initialize_after_loss(std::string_view initialize);
+// The same, with packages and a network policy for the session's sandboxes.
+std::string initialize_with_sandbox(std::string_view initialize,
+                                    const boost::json::object& sandbox);
 
 // {"jsonrpc":"2.0","id":...,"error":{...}}, one line.
 std::string rpc_error(const boost::json::value& id, int code, std::string_view message);

@@ -52,6 +52,11 @@ TEST(RpcMessages, TellsJsonFromOtherText) {
   EXPECT_FALSE(is_json(""));
 }
 
+TEST(RpcMessages, InitializeSaysWhatTheSandboxShouldHave) {
+  EXPECT_EQ(initialize_with_sandbox(R"({"id":1,"params":{"_meta":{"b":2}}})", {{"net", "all"}}),
+            R"({"id":1,"params":{"_meta":{"b":2,"glovebox/sandbox":{"net":"all"}}}})");
+}
+
 TEST(RpcMessages, InitializeAfterLossOnlyAddsItsMark) {
   EXPECT_EQ(initialize_after_loss(R"({"id":1,"params":{"a":1,"_meta":{"b":2}}})"),
             R"({"id":1,"params":{"a":1,"_meta":{"b":2,"glovebox/resumes":true}}})");

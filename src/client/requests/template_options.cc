@@ -37,9 +37,12 @@ Result<json::array> modules_json(const std::vector<std::string>& words) {
 
 // Without --preload: its modules belong to the template itself, not to the packages.
 Result<Dependencies> template_packages(const NewTemplateOptions& made) {
-  if (!made.names_packages()) return Dependencies{};
-  return wire::read_package_options(
-      {.with = made.with, .requirements = made.requirements, .lock = made.lock, .preload = {}});
+  if (!made.names_packages() && !made.host_packages) return Dependencies{};
+  return wire::read_package_options({.with = made.with,
+                                     .requirements = made.requirements,
+                                     .lock = made.lock,
+                                     .preload = {},
+                                     .host_packages = made.host_packages});
 }
 
 Result<json::object> template_profile_json(const NewTemplateOptions& made,

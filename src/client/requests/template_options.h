@@ -22,13 +22,14 @@ struct NewTemplateOptions {
   std::string lock;
   std::string pool;  // "2" or "2-8"
   std::string session_pool;
+  bool host_packages = false;
   bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
     return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
   }
   bool changes_base() const {
-    return names_packages() || !preload.empty() || !env.empty() || !timeout.empty() ||
-           limits.is_given() || !pool.empty() || !session_pool.empty();
+    return names_packages() || host_packages || !preload.empty() || !env.empty() ||
+           !timeout.empty() || limits.is_given() || !pool.empty() || !session_pool.empty();
   }
 };
 

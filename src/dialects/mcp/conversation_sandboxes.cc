@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/session.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -35,8 +36,9 @@ bool ConversationSandboxes::is_usable(std::string_view template_name) const {
          status->state != RuntimeState::kRemoved;
 }
 
-std::string ConversationSandboxes::template_name() const {
+std::string ConversationSandboxes::template_name(const SandboxOptions& options) const {
   if (!settings_.template_name.empty()) return settings_.template_name;
+  if (!options.dependencies.empty()) return wire::default_template(options.dependencies);
   return is_usable("python-data") ? "python-data" : "python";
 }
 
@@ -82,7 +84,9 @@ Task<std::shared_ptr<node::Session>> ConversationSandboxes::find(
 sessions::CreateRequest ConversationSandboxes::create_request(
     const Conversation& conversation) const {
   sessions::CreateRequest request;
-  request.template_name = template_name();
+  request.template_name = template_name(conversation.options);
+  request.profile.dependencies = conversation.options.dependencies;
+  if (!conversation.options.net.is_none()) request.profile.net = conversation.options.net;
   request.profile.cpu_thousandths = settings_.cpu_thousandths;
   request.profile.memory_bytes = settings_.memory_bytes;
   request.profile.disk_bytes = settings_.disk_bytes;

@@ -34,8 +34,8 @@ class ConversationSandboxes {
   ConversationSandboxes(Dependencies dependencies, const Settings& settings)
       : deps_(dependencies), settings_(settings) {}
 
-  // mcp.template, or which of the default templates works here.
-  std::string template_name() const;
+  // mcp.template, or which of the default templates works here: with packages one without others.
+  std::string template_name(const SandboxOptions& options) const;
 
   // Running, for mcp.ttl from now. A paused sandbox is resumed; one that has ended is replaced by a
   // fresh one, and conversation.lost says so. The model sees the error's message.

@@ -1,8 +1,10 @@
 #include "dialects/mcp/conversations.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "base/id.h"
+#include "wire/network/net_policy_json.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -15,6 +17,16 @@ bool is_conversation_id(std::string_view text) {
   const auto is_allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   return text.size() == kPrefix.size() + kIdLength && text.starts_with(kPrefix) &&
          std::all_of(text.begin(), text.end(), is_allowed);
+}
+
+// Those of the sandbox that a conversation has, for the next one.
+SandboxOptions options_of(const store::SessionRecord& record) {
+  SandboxOptions options;
+  options.dependencies = record.dependencies;
+  boost::system::error_code error;
+  const boost::json::value net = boost::json::parse(record.net, error);
+  if (auto policy = wire::read_net_policy(net, "net"); !error && policy) options.net = *policy;
+  return options;
 }
 
 }  // namespace
@@ -87,6 +99,7 @@ std::shared_ptr<Conversation> Conversations::find(const std::string& project, st
   if (!record) return nullptr;
   auto again = add(std::string(id), project);
   again->sandbox = record->id.str();
+  again->options = options_of(*record);
   return again;
 }
 

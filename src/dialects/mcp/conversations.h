@@ -15,11 +15,20 @@
 
 #include "base/result.h"
 #include "dialects/mcp/settings.h"
+#include "model/dependencies.h"
+#include "net/net_policy.h"
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "sessions/session_registry.h"
 
 namespace glovebox::mcp {
+
+// What a conversation's sandbox has besides what the server's settings say. The client's
+// configuration says so, when the conversation begins; a model cannot change it.
+struct SandboxOptions {
+  glovebox::Dependencies dependencies{};
+  net::NetPolicy net{};  // none by default
+};
 
 struct Conversation {
   using Clock = std::chrono::steady_clock;
@@ -39,7 +48,8 @@ struct Conversation {
 
   const std::string id;
   const std::string project;
-  std::string client;        // the name it gave, printable; for logs and metadata
+  std::string client;  // the name it gave, printable; for logs and metadata
+  SandboxOptions options{};
   node::AsyncFifoLock lock;  // held while its sandbox is created or destroyed
   std::string sandbox;       // its id, kept until a call notices that it ended; empty: none
   std::string lost;          // why the previous sandbox is gone, for the next result

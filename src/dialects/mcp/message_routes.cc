@@ -7,6 +7,9 @@
 #include "dialects/mcp/active_call.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/tool_list.h"
+#include "wire/json/object_reader.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::mcp {
 
@@ -27,6 +30,8 @@ constexpr std::string_view kSessionHeader = "Mcp-Session-Id";
 constexpr std::size_t kMaxClientName = 100;
 // In _meta of initialize: `glovebox mcp` replaces a conversation that was lost with its sandbox.
 constexpr std::string_view kResumes = "glovebox/resumes";
+// Also there: packages and the network policy of the conversation's sandboxes.
+constexpr std::string_view kSandbox = "glovebox/sandbox";
 
 bool is_version(std::string_view text) {
   for (const std::string_view known : kVersions) {
@@ -45,11 +50,31 @@ std::string text_in(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
 
-bool resumes_a_lost_one(const json::object& params) {
+const json::value* meta_field(const json::object& params, std::string_view name) {
   const json::value* meta = params.if_contains("_meta");
-  const json::value* flag =
-      meta != nullptr && meta->is_object() ? meta->get_object().if_contains(kResumes) : nullptr;
+  return meta != nullptr && meta->is_object() ? meta->get_object().if_contains(name) : nullptr;
+}
+
+bool resumes_a_lost_one(const json::object& params) {
+  const json::value* flag = meta_field(params, kResumes);
   return flag != nullptr && *flag == true;
+}
+
+// {"dependencies": ..., "net": ...}, each as in a profile of /v1.
+Result<SandboxOptions> read_sandbox_options(const json::object& params) {
+  SandboxOptions options;
+  const json::value* given = meta_field(params, kSandbox);
+  if (given == nullptr) return options;
+  TRY(wire::ObjectReader fields,
+      wire::ObjectReader::open(*given, "_meta." + std::string(kSandbox)));
+  if (const json::value* packages = fields.take("dependencies")) {
+    TRY(options.dependencies, wire::read_dependencies(*packages, fields.path_of("dependencies")));
+  }
+  if (const json::value* net = fields.take("net")) {
+    TRY(options.net, wire::read_net_policy(*net, fields.path_of("net")));
+  }
+  TRY_OK(fields.finish());
+  return options;
 }
 
 // The refusal, or nothing: the headers are good.
@@ -217,6 +242,12 @@ Task<Response> MessageRoutes::initialize(Request& request, routing::Caller calle
     const RpcError error{kInvalidParams, "Invalid params: protocolVersion is missing", message.id};
     co_return answer_now(request, error_text(error));
   }
+  auto options = read_sandbox_options(message.params);
+  if (!options) {
+    const RpcError error{kInvalidParams, "Invalid params: " + options.error().message(),
+                         message.id};
+    co_return answer_now(request, error_text(error));
+  }
   co_await deps_.watcher.wait_until_known();
   auto begun = deps_.conversations.begin(caller.project);
   if (!begun) {
@@ -229,6 +260,7 @@ Task<Response> MessageRoutes::initialize(Request& request, routing::Caller calle
       info != nullptr && info->is_object()) {
     conversation.client = printable(text_in(info->get_object(), "name").substr(0, kMaxClientName));
   }
+  conversation.options = std::move(*options);
   if (resumes_a_lost_one(message.params)) {
     conversation.lost = "the server does not know it any more";
   }
@@ -237,7 +269,8 @@ Task<Response> MessageRoutes::initialize(Request& request, routing::Caller calle
       {"protocolVersion", version},
       {"capabilities", {{"tools", {{"listChanged", false}}}}},
       {"serverInfo", {{"name", "glovebox"}, {"title", "Glovebox"}, {"version", server_version_}}},
-      {"instructions", instructions(settings_, deps_.sandboxes.template_name())}};
+      {"instructions", instructions(settings_, deps_.sandboxes.template_name(conversation.options),
+                                    conversation.options)}};
   Response response = answer_now(request, result_text(message.id, std::move(result)));
   response.headers.set(kSessionHeader, conversation.id);
   co_return response;

@@ -137,6 +137,33 @@ TEST_F(McpRoutes, ALostConversationIsReportedOnceInTheNextOne) {
   EXPECT_EQ(text(post(session, call(2, "run_code", R"({"code":"b"})"))), "said b|");
 }
 
+TEST_F(McpRoutes, TheClientSaysWhichPackagesAndNetworkItsSandboxHas) {
+  const auto begin_with = [&](const std::string& sandbox) {
+    return post(
+        "",
+        R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","_meta":{"glovebox/sandbox":)" +
+            sandbox + "}}}");
+  };
+  const api::Answer begun = begin_with(R"({"net":["pypi.org:443"]})");
+  EXPECT_THAT(std::string(result(begun).at("instructions").as_string()), HasSubstr("pypi.org"));
+  const std::string session(begun.headers.get("Mcp-Session-Id"));
+  EXPECT_EQ(text(post(session, call(1, "run_code", R"({"code":"a"})"))), "said a|");
+  ASSERT_EQ(specs_.size(), 1u);
+  ASSERT_EQ(specs_[0].net.allow.size(), 1u);
+  // As after a restart of the server: the next sandbox of the conversation has the same.
+  test_.api->mcp.conversations().forget_all();
+  EXPECT_EQ(result(post(session, call(2, "reset_sandbox", "{}"))).at("isError"), false);
+  EXPECT_EQ(text(post(session, call(3, "run_code", R"({"code":"b"})"))), "said b|");
+  ASSERT_EQ(specs_.size(), 2u);
+  EXPECT_EQ(specs_[1].net, specs_[0].net);
+  for (const char* wrong : {"1", R"({"net":"some"})", R"({"dependencies":["-r x"]})",
+                            R"({"template":"base"})", R"({"memory_mb":8})"}) {
+    const api::Answer refused = begin_with(wrong);
+    EXPECT_EQ(error_code(refused), -32602) << wrong;
+    EXPECT_THAT(refused.body, HasSubstr("_meta.glovebox/sandbox")) << wrong;
+  }
+}
+
 TEST_F(McpRoutes, OtherRoutesCannotCreateAConversationsSandbox) {
   const std::string id = "mc" + std::string(32, 'z');
   const api::Answer made = test_.send(Method::kPost, "/v1/sandboxes", key_,

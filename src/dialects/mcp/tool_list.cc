@@ -3,6 +3,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "packages/package_set_key.h"
+
 namespace glovebox::mcp {
 namespace {
 
@@ -159,6 +161,21 @@ void replace_all(std::string& text, std::string_view what, const std::string& by
   }
 }
 
+std::string network_text(const net::NetPolicy& policy) {
+  if (policy.is_none()) {
+    return "There is no network inside, so nothing can be downloaded or installed from the "
+           "internet.";
+  }
+  return "The network inside is restricted to " + net::canonical_text(policy) +
+         "; everything else is refused.";
+}
+
+std::string packages_text(const glovebox::Dependencies& dependencies) {
+  if (dependencies.empty()) return "";
+  return "These packages are installed: " + packages::asked_text(dependencies) +
+         "; the first call may have to wait for their installation. ";
+}
+
 }  // namespace
 
 json::array list_tools(const Settings& settings) {
@@ -178,15 +195,15 @@ json::array list_tools(const Settings& settings) {
   return tools;
 }
 
-std::string instructions(const Settings& settings, const std::string& template_name) {
+std::string instructions(const Settings& settings, const std::string& template_name,
+                         const SandboxOptions& options) {
   return "These tools work in a sealed Linux sandbox of this conversation's own, created from the "
          "template \"" +
          template_name +
          "\" when a tool first needs it. Variables (run_code), files (below /home/user) and "
          "background processes stay from one call to the next; nothing there touches the user's "
-         "own computer, and the user does not see its files unless you show them. There is no "
-         "network inside, so nothing can be downloaded or installed from the internet. One call "
-         "may take " +
+         "own computer, and the user does not see its files unless you show them. " +
+         packages_text(options.dependencies) + network_text(options.net) + " One call may take " +
          seconds_text(settings.timeout) +
          " s at most. Calls of run_code in one language run one after the other; everything else "
          "may run in parallel. The sandbox ends " +

@@ -1,14 +1,16 @@
 """Puts wheels into a tree that is laid out as a layer. No network, no settings; pip unpacks, and no
 code of the packages is run.
 
-    in/   wheels/*.whl
+    in/   wheels/*.whl, layout.json ("host_packages": true)
     out/  result.json, layer/: opt/glovebox-packages/python/ with the packages, usr/local/ with
-          their programs and data, and a line in a site directory by which every Python finds the first
+          their programs and data, and a line in a site directory by which every Python finds the
+          first and, unless host_packages is true, no packages of the host
 """
 import csv
 import io
 import os
 import re
+import shutil
 import site
 import sys
 
@@ -19,24 +21,28 @@ from build_step import Refused, run_step, settle, shorten, wheel_parts, wheels_i
 
 PACKAGES = "opt/glovebox-packages/python"  # where they are in a sandbox
 LOCAL = "usr/local"
-# One line, since that is what a .pth file takes; no name of it may be used in an inner scope. The
-# packages come before the site directories of the host, and after a user's own.
-SITE_LINE = ("import sys, site; before = len(sys.path); site.addsitedir('/{packages}'); "
-             "at = sys.path.index('{site}') if '{site}' in sys.path else before; "
-             "sys.path[at:] = sys.path[before:] + sys.path[at:before]\n")
+# Every Python of a sandbox runs this while it starts; site_paths.py says what it does.
+SITE_PATHS = "opt/glovebox-packages/site_paths.py"
+SITE_LINE = "import sys; exec(open('/{script}').read(), dict(here='{site}', host_packages={host}))\n"
+# What a venv has, too: without it there is no `pip install` in a session.
+INSTALLER = "opt/glovebox-packages/installer"
+INSTALLER_MODULES = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "wheel")
 
 
 def install(build):
     layer = build.new_directory("layer")
     target = os.path.join(layer, PACKAGES)
     os.makedirs(target)
+    host_packages = build.read_json("layout.json", missing={}).get("host_packages") is True
     wheels = wheels_in(build.input("wheels"))
     if not wheels:
         raise Refused("there are no wheels")
     prefix = os.path.join(build.scratch, "prefix")
     unpack(build, wheels, prefix)
     lay_out(layer, prefix)
-    write_site_line(layer)
+    write_site_line(layer, host_packages)
+    if not host_packages:
+        link_installer(layer)
     compile_all(build, layer, target)
     settle(layer)
     return {"state": "ready"}
@@ -106,14 +112,28 @@ def has_files(directory):
     return any(files for _, _, files in os.walk(directory))
 
 
-def write_site_line(layer):
+def write_site_line(layer, host_packages):
     directory = next((one for one in site.getsitepackages() if one.startswith("/usr/local/")), None)
     if directory is None:
         raise Refused("this host's Python has no site directory below /usr/local, which layers need")
     inside = os.path.join(layer, directory.lstrip("/"))
     os.makedirs(inside, exist_ok=True)
     with open(os.path.join(inside, "glovebox-packages.pth"), "w") as file:
-        file.write(SITE_LINE.format(packages=PACKAGES, site=directory))
+        file.write(SITE_LINE.format(script=SITE_PATHS, site=directory, host=host_packages))
+    own = os.path.dirname(os.path.abspath(__file__))
+    shutil.copyfile(os.path.join(own, "site_paths.py"), os.path.join(layer, SITE_PATHS))
+
+
+def link_installer(layer):
+    """Links to the host's own installer, each with the directory that names its version."""
+    target = os.path.join(layer, INSTALLER)
+    os.makedirs(target)
+    for directory in site.getsitepackages():
+        for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
+            module = re.sub(r"-[^-]*[.](dist|egg)-info$", "", name)
+            link = os.path.join(target, name)
+            if module in INSTALLER_MODULES and not os.path.lexists(link):
+                os.symlink(os.path.join(directory, name), link)
 
 
 def compile_all(build, layer, target):

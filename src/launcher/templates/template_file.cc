@@ -140,6 +140,10 @@ Result<> read_top(Template& into, const Key& key) {
       if (!is_module_name(module))
         return bad_key(key, "must contain module names such as numpy or os.path");
     }
+  } else if (key.name == "host_packages") {
+    const auto value = key.node.value_exact<bool>();
+    if (!key.node.is_boolean() || !value) return bad_key(key, "must be true or false");
+    into.host_packages = *value;
   } else {
     return unknown(key);
   }
@@ -218,6 +222,10 @@ Result<> check_whole(Template& made, const toml::table& table) {
   }
   if (!made.preload.empty() && made.runtime != RuntimeKind::kPython) {
     return bad_key({"preload", "preload", *table.get("preload")}, "needs runtime = \"python\"");
+  }
+  if (made.host_packages && made.runtime != RuntimeKind::kPython) {
+    return bad_key({"host_packages", "host_packages", *table.get("host_packages")},
+                   "needs runtime = \"python\"");
   }
   const toml::table* pool = table["pool"].as_table();
   if (pool == nullptr || !pool->contains("max")) {

@@ -6,6 +6,7 @@
 //   language = "python"                  the `language` of requests; default by runtime
 //   layers = ["/srv/layers/r"]           directories above the host's own, bottom first
 //   preload = ["numpy", "matplotlib.pyplot"]    with runtime = "python" only
+//   host_packages = true                        likewise: package sets see the host's packages
 //   [env]      NAME = "value"
 //   [profile]  timeout, cpu_time = "30s"   memory, disk = "512M"   pids = 128   cpus = 1.5
 //   [pool]     min = 0   max = 4

@@ -68,6 +68,12 @@ TEST(Template, TheDataTemplateStartsNoThreadsAndHasRoom) {
   EXPECT_EQ(data.limits.memory_bytes, 1ull << 30);
 }
 
+TEST(Template, OnlyTheDataTemplateKeepsTheHostsPackagesBesideOthers) {
+  for (const Template& made : built_in_templates()) {
+    EXPECT_EQ(made.host_packages, made.name == "python-data") << made.name;
+  }
+}
+
 TEST(Template, AMegabyteIsEnough) {
   const Template made = parse("[profile]\nmemory = '1M'\ndisk = '1M'\n");
   EXPECT_EQ(made.limits.memory_bytes, 1u << 20);
@@ -77,7 +83,8 @@ TEST(Template, AMegabyteIsEnough) {
 TEST(Template, ReadsEveryKey) {
   const Template made = parse(
       "description = 'd'\nruntime = 'python'\nlanguage = 'r'\nlayers = ['/srv/a', '/srv/b']\n"
-      "preload = ['numpy', 'os.path']\n[env]\nB = '1'\nA = 'x y'\n[profile]\ntimeout = '2m'\n"
+      "preload = ['numpy', 'os.path']\nhost_packages = true\n[env]\nB = '1'\nA = 'x "
+      "y'\n[profile]\ntimeout = '2m'\n"
       "cpu_time = '500ms'\nmemory = '1G'\ndisk = '64M'\npids = 7\ncpus = 1.5\n[pool]\nmin = 3\n"
       "max = 9\n");
   EXPECT_EQ(made.description, "d");
@@ -85,6 +92,7 @@ TEST(Template, ReadsEveryKey) {
   EXPECT_EQ(made.language, "r");
   EXPECT_THAT(made.layers, ElementsAre("/srv/a", "/srv/b"));
   EXPECT_THAT(made.preload, ElementsAre("numpy", "os.path"));
+  EXPECT_TRUE(made.host_packages);
   EXPECT_THAT(made.env, ElementsAre("A=x y", "B=1"));
   EXPECT_EQ(made.limits.wall, std::chrono::minutes(2));
   EXPECT_EQ(made.limits.cpu_time, std::chrono::milliseconds(500));
@@ -138,6 +146,10 @@ TEST(Template, AWrongValueIsAnErrorWithItsFileLineAndName) {
        "t.toml:2: preload must contain module names"},
       {"runtime = 'python'\npreload = ['a..b']", "preload must contain module names"},
       {"runtime = 'python'\npreload = ['-m']", "preload must contain module names"},
+      {"runtime = 'python'\nhost_packages = 'yes'",
+       "t.toml:2: host_packages must be true or false"},
+      {"runtime = 'node'\nhost_packages = true",
+       "t.toml:2: host_packages needs runtime = \"python\""},
       {"runtime = 'node'\npreload = ['fs']", "t.toml:2: preload needs runtime = \"python\""},
       {"[env]\n'A=B' = 'x'", "env.A=B is not a valid name of a variable"},
       {"[env]\nA = 1", "t.toml:2: env.A must be a string"},

@@ -76,6 +76,10 @@ std::string built_json(const std::map<std::string, Artefact>& built) {
   return json::serialize(all);
 }
 
+std::string layout_json(bool host_packages) {
+  return json::serialize(json::object{{"host_packages", host_packages}});
+}
+
 std::string pip_conf(const config::PackageIndexes& indexes) {
   std::string text = "[global]\n";
   if (!indexes.pip_index.empty()) text += "index-url = " + one_line(indexes.pip_index) + "\n";

@@ -22,6 +22,9 @@ std::string package_request_json(const Dependencies& dependencies);
 // {"<wheel>": {"name","version","file","sha256"}}: the source of each wheel.
 std::string built_json(const std::map<std::string, Artefact>& built);
 
+// {"host_packages": true}: what an installed Python layer should be like.
+std::string layout_json(bool host_packages);
+
 std::string pip_conf(const config::PackageIndexes& indexes);
 std::string npmrc(const config::PackageIndexes& indexes);
 

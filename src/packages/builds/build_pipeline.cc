@@ -262,6 +262,11 @@ Task<BuildSandboxPtr> SandboxPipeline::install(const BuildSteps& steps, Fetched:
   const std::string tree = pip ? "wheels" : "tree";
   CO_TRY_OK(co_await steps.move_tree(holder.fetched, out(tree), builder, in(tree)));
   holder.fetched.reset();  // this also removes the settings
+  if (pip) {
+    Result<> written =
+        co_await builder->write_file(in("layout.json"), layout_json(holder.request.host_packages));
+    if (!written) co_return fail(steps.watch.reason(std::move(written.error())));
+  }
   const std::string script = pip ? "pip_install.py" : "npm_install.py";
   CO_TRY(const BuildResult result,
          co_await steps.run(builder, script, BuildPhase::kInstalling, "installing the packages"));

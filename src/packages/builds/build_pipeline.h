@@ -35,7 +35,8 @@ struct BuildRequest {
   PackageManager manager = PackageManager::kPip;
   std::string template_name;  // the administrator's template for its sandboxes
   Dependencies dependencies;
-  std::string project;  // whose share of the host it uses
+  std::string project;         // whose share of the host it uses
+  bool host_packages = false;  // Python: the layer leaves the host's own packages visible
 };
 
 // What a set resolved to, and the sandbox that holds it, which ends with this object.

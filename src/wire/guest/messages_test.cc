@@ -79,6 +79,7 @@ std::vector<LauncherReply> replies() {
   status.description.name = "python";
   status.description.preload = {"json", "re"};
   status.description.env = {"A=b"};
+  status.description.host_packages = true;
   status.state = RuntimeState::kFailed;
   status.error = "Traceback";
   return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9, true},

@@ -53,6 +53,7 @@ struct LauncherReplyEncoder {
     writer.texts(one.layers);
     writer.texts(one.preload);
     writer.texts(one.env);
+    writer.number(static_cast<std::uint8_t>(one.host_packages));
     put_limits(writer, one.limits);
     writer.number(one.pool_min);
     writer.number(one.pool_max);
@@ -176,6 +177,7 @@ Result<LauncherReply> get_template(ByteReader& from) {
   one.layers = from.texts(kMaxListed, kMaxListedBytes);
   one.preload = from.texts(kMaxListed, kMaxListedBytes);
   one.env = from.texts(kMaxListed, kMaxListedBytes);
+  const auto host_packages = from.number<std::uint8_t>();
   one.limits = get_limits(from);
   one.pool_min = from.number<std::uint32_t>();
   one.pool_max = from.number<std::uint32_t>();
@@ -184,12 +186,13 @@ Result<LauncherReply> get_template(ByteReader& from) {
   status.zygotes = from.number<std::uint32_t>();
   status.forks = from.number<std::uint64_t>();
   status.error = from.text(kMaxTraceback);
-  if (!from.finished() || built_in > 1 || runtime < 1 ||
+  if (!from.finished() || built_in > 1 || host_packages > 1 || runtime < 1 ||
       runtime > static_cast<std::uint8_t>(RuntimeKind::kNode) || state < 1 ||
       state > static_cast<std::uint8_t>(RuntimeState::kRemoved)) {
     return malformed_launcher_message();
   }
   one.built_in = built_in == 1;
+  one.host_packages = host_packages == 1;
   one.runtime = static_cast<RuntimeKind>(runtime);
   status.state = static_cast<RuntimeState>(state);
   return TemplateChanged{std::move(status)};

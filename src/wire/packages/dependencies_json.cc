@@ -14,7 +14,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kDependencyForms =
-    "must be a list of packages, or an object with packages, requirements, lock, preload";
+    "must be a list of packages, or an object with packages, requirements, lock, preload, "
+    "host_packages";
 constexpr std::string_view kSpace = " \t\r\n";
 // What pip and npm take for a file, whatever else it could be.
 constexpr std::string_view kArchives[] = {".whl", ".zip",  ".tar",    ".tgz", ".tbz",
@@ -155,6 +156,7 @@ Result<Dependencies> read_dependencies_object(const json::value& value, const st
   TRY(wanted.requirements, read_text(fields, "requirements"));
   TRY(wanted.lock, read_text(fields, "lock"));
   TRY(wanted.preload, read_preload(fields));
+  TRY(wanted.host_packages, fields.truth("host_packages"));
   TRY_OK(fields.finish());
   if (auto good = check_requirements(wanted.requirements); !good) {
     return fields.bad("requirements", good.error().message());
@@ -165,6 +167,9 @@ Result<Dependencies> read_dependencies_object(const json::value& value, const st
   }
   if (wanted.empty() && !wanted.preload.empty()) {
     return fields.bad("preload", "goes with packages, requirements or lock");
+  }
+  if (wanted.empty() && wanted.host_packages) {
+    return fields.bad("host_packages", "goes with packages, requirements or lock");
   }
   return wanted;
 }
@@ -297,6 +302,7 @@ json::object dependencies_json(const Dependencies& dependencies) {
   if (!dependencies.requirements.empty()) object["requirements"] = dependencies.requirements;
   if (!dependencies.lock.empty()) object["lock"] = dependencies.lock;
   add_list("preload", dependencies.preload);
+  if (dependencies.host_packages) object["host_packages"] = *dependencies.host_packages;
   return object;
 }
 

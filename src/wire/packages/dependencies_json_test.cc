@@ -243,9 +243,18 @@ TEST(DependenciesJson, RequirementsHaveNoOptionsEither) {
               StartsWith("profile.dependencies.requirements: line 5"));
 }
 
+TEST(DependenciesJson, ReadsWhetherTheHostsPackagesAreVisible) {
+  EXPECT_EQ(read_text(R"({"packages": ["a"], "host_packages": true})")->host_packages, true);
+  EXPECT_EQ(read_text(R"({"packages": ["a"], "host_packages": false})")->host_packages, false);
+  EXPECT_EQ(read_text(R"({"packages": ["a"]})")->host_packages, std::nullopt);
+  EXPECT_THAT(complaint(boost::json::object{{"host_packages", false}}),
+              StartsWith("profile.dependencies.host_packages: goes with"));
+}
+
 TEST(DependenciesJson, WhatIsWrittenIsReadAsTheSame) {
   for (const char* text : {"[]", R"(["b", "a"])", R"({"lock": "x\n[y]"})",
-                           R"({"packages": ["a"], "requirements": "b\n# c", "preload": ["d"]})"}) {
+                           R"({"packages": ["a"], "requirements": "b\n# c", "preload": ["d"]})",
+                           R"({"packages": ["a"], "host_packages": false})"}) {
     const auto wanted = read_text(text);
     ASSERT_TRUE(wanted);
     EXPECT_EQ(*read(dependencies_json(*wanted)), *wanted);

@@ -58,7 +58,8 @@ Result<Dependencies> read_package_options(const PackageOptions& options) {
                         " packages; more fit into --requirements FILE");
   }
   if (options.is_given() && !options.names_packages()) {
-    return fail_invalid("--preload: goes with --with, --requirements or --lock");
+    return fail_invalid(std::string(options.preload.empty() ? "--host-packages" : "--preload") +
+                        ": goes with --with, --requirements or --lock");
   }
   json::object object;
   json::array packages;
@@ -79,6 +80,7 @@ Result<Dependencies> read_package_options(const PackageOptions& options) {
     TRY(object["lock"], read_text_file(options.lock, "--lock"));
   }
   object["preload"] = modules_of(options.preload);
+  if (options.host_packages) object["host_packages"] = true;
   auto wanted = read_dependencies(object, "");
   if (!wanted) return fail_invalid("--" + wanted.error().message());
   return wanted;

@@ -1,5 +1,6 @@
-// Packages as a command line names them: --with, --requirements, --lock, --preload. The files are
-// read here, and everything is checked as a server would, before anything is started.
+// Packages as a command line names them: --with, --requirements, --lock, --preload,
+// --host-packages. The files are read here, and everything is checked as a server would, before
+// anything is started.
 #pragma once
 
 #include <string>
@@ -15,9 +16,10 @@ struct PackageOptions {
   std::string requirements{};          // a file
   std::string lock{};                  // a file
   std::vector<std::string> preload{};  // "a,b.c"
+  bool host_packages = false;          // false: as the template says
 
   bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
-  bool is_given() const { return names_packages() || !preload.empty(); }
+  bool is_given() const { return names_packages() || !preload.empty() || host_packages; }
 };
 
 // kInvalidArgument: the message begins with the option. Others: a file cannot be read.

@@ -44,6 +44,9 @@ TEST_F(PackageOptionsTest, BecomeDependencies) {
   EXPECT_THAT(wanted->packages, ElementsAre("numpy", "pandas>=2,<3"));
   EXPECT_EQ(wanted->requirements, "a==1\nb");
   EXPECT_THAT(wanted->preload, ElementsAre("pandas", "numpy.linalg", "numpy"));
+  EXPECT_EQ(wanted->host_packages, std::nullopt) << "the template decides";
+  options.host_packages = true;
+  EXPECT_EQ(read_package_options(options)->host_packages, true);
   EXPECT_TRUE(options.names_packages());
   EXPECT_FALSE(PackageOptions{}.is_given());
 }
@@ -63,6 +66,7 @@ TEST_F(PackageOptionsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.with = {"a"}, .preload = {"a,"}}), StartsWith("--preload[1]: must be"));
   EXPECT_THAT(complaint({.preload = {"a"}}), StartsWith("--preload: goes with"));
   EXPECT_THAT(complaint({.preload = {"a"}}), HasSubstr("--requirements"));
+  EXPECT_THAT(complaint({.host_packages = true}), StartsWith("--host-packages: goes with"));
   EXPECT_THAT(complaint({.with = std::vector<std::string>(kMaxDependencies + 1, "a")}),
               StartsWith("--with: at most 100 packages"));
   EXPECT_THAT(complaint({.requirements = directory_}), HasSubstr("directory"));

@@ -46,6 +46,8 @@ class AskedDependencies:
     preload: List[str] = field(default_factory=list)
     requirements_sha256: Optional[str] = None
     lock_sha256: Optional[str] = None
+    #: Whether the host's own packages are visible; None: as the template says.
+    host_packages: Optional[bool] = None
     #: The layer with these packages, for a sandbox.
     layer: Optional[str] = None
 

@@ -16,7 +16,7 @@ from .canonical_json import json_string
 
 __all__ = ["canonical_dependencies"]
 
-_FIELDS = ("lock", "packages", "preload", "requirements")
+_FIELDS = ("host_packages", "lock", "packages", "preload", "requirements")
 _SPACE = " \t\r\n"
 _MAX_PACKAGES = 100
 _MAX_PACKAGE = 300
@@ -46,11 +46,13 @@ def canonical_dependencies(data: Any, at: str = "dependencies") -> str:
         wanted = {"packages": _packages(data, at)}
     else:
         raise TypeError(f"{at} must be a list of packages, or an object with {', '.join(sorted(_FIELDS))}")
-    fields = [f'"{name}":{_json_text(wanted[name])}' for name in _FIELDS if wanted.get(name)]
+    fields = [f'"{name}":{_json_text(wanted[name])}' for name in _FIELDS if wanted.get(name) or wanted.get(name) is False]
     return "{" + ",".join(fields) + "}" if fields else ""
 
 
 def _json_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return json_string(value) if isinstance(value, str) else "[" + ",".join(map(json_string, value)) + "]"
 
 
@@ -63,12 +65,18 @@ def _object(data: Mapping[str, Any], at: str) -> Dict[str, Any]:
         "requirements": _text(data.get("requirements"), f"{at}.requirements"),
         "lock": _text(data.get("lock"), f"{at}.lock"),
         "preload": _preload(data.get("preload") or [], f"{at}.preload"),
+        "host_packages": data.get("host_packages"),
     }
     _check_requirements(wanted["requirements"], f"{at}.requirements")
     if wanted["lock"] and (wanted["packages"] or wanted["requirements"]):
         raise ValueError(f"{at}.lock cannot be combined with packages or requirements: a lock file names all packages")
     if wanted["preload"] and not (wanted["packages"] or wanted["requirements"] or wanted["lock"]):
         raise ValueError(f"{at}.preload needs packages, requirements or lock")
+    if wanted["host_packages"] is not None:
+        if not isinstance(wanted["host_packages"], bool):
+            raise TypeError(f"{at}.host_packages must be true or false")
+        if not (wanted["packages"] or wanted["requirements"] or wanted["lock"]):
+            raise ValueError(f"{at}.host_packages needs packages, requirements or lock")
     return wanted
 
 

@@ -23,7 +23,7 @@ __all__ = ["BUILD_S", "AnyDependencies", "BuildWord", "Dependencies", "check_dep
 #: The time limit of a build: the default of the server's setting ``deps.build_timeout``.
 BUILD_S = 900.0
 _MAX_TEXT = 256 * 1024
-_FIELDS = ("packages", "requirements", "lock", "preload")
+_FIELDS = ("packages", "requirements", "lock", "preload", "host_packages")
 _FILE_ENDS = (".txt", ".toml", ".json", ".lock", ".in")
 
 #: The text of a file, or its path.
@@ -43,6 +43,9 @@ class Dependencies:
         a ``pylock.toml`` or a ``package-lock.json``, instead of the two above: a path, or its text.
     ``preload``
         modules to import before the code runs.
+    ``host_packages``
+        Python: whether the code also finds the packages of the host's own Python. Without it, as the template says:
+        ``python-data`` shows them, others do not.
 
     The client reads a file each time it is used, and sends only its text to the server.
     """
@@ -51,6 +54,7 @@ class Dependencies:
     requirements: Optional[Text] = None
     lock: Optional[Text] = None
     preload: Sequence[str] = ()
+    host_packages: Optional[bool] = None
 
     def __post_init__(self) -> None:
         _strings("packages", self.packages)
@@ -62,6 +66,10 @@ class Dependencies:
             raise ValueError("dependencies: lock cannot be combined with packages or requirements")
         if self.preload and self.is_empty:
             raise ValueError("dependencies: preload needs packages, requirements or lock; no packages are named")
+        if self.host_packages is not None and not isinstance(self.host_packages, bool):
+            raise TypeError("dependencies: host_packages must be True or False")
+        if self.host_packages is not None and self.is_empty:
+            raise ValueError("dependencies: host_packages needs packages, requirements or lock; no packages are named")
 
     @property
     def is_empty(self) -> bool:
@@ -77,6 +85,8 @@ class Dependencies:
             "preload": _modules(self.preload),
         }
         made = {name: value for name, value in data.items() if value}
+        if self.host_packages is not None:
+            made["host_packages"] = self.host_packages
         return made["packages"] if list(made) == ["packages"] else made
 
 

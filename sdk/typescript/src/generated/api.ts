@@ -2718,6 +2718,8 @@ export interface components {
             lock?: string;
             /** @description Modules to import in advance, before a request needs them. */
             preload?: string[];
+            /** @description Python only. Whether the code also finds the packages that the host's own Python has. By default as the template says: true for python-data, false for others. */
+            host_packages?: boolean;
         };
         /** @description The requested packages. Files are represented by the SHA-256 of their text. */
         DependenciesView: {
@@ -2725,6 +2727,8 @@ export interface components {
             preload: string[];
             requirements_sha256: string | null;
             lock_sha256: string | null;
+            /** @description As the request or the template's creator said; null: the default. */
+            host_packages: boolean | null;
             /** @description For a sandbox, the layer that contains the packages. */
             layer?: string | null;
         };

@@ -77,6 +77,7 @@ async function scripted(answers: [number, unknown][], play: (client: Client, ask
 test("what is said is sent", async () => {
   assert.deepEqual(await dependenciesOf(["six", "idna>=3"]), ["six", "idna>=3"]);
   assert.deepEqual(await dependenciesOf({ packages: ["six"], preload: ["six"] }), { packages: ["six"], preload: ["six"] });
+  assert.deepEqual(await dependenciesOf({ packages: ["six"], hostPackages: true }), { packages: ["six"], host_packages: true });
   assert.deepEqual(await dependenciesOf({ requirements: "six==1.17.0\n" }), { requirements: "six==1.17.0\n" });
   for (const none of [undefined, [], {}, { packages: [] }]) assert.equal(await dependenciesOf(none), undefined);
   for (const wrong of ["six", 5, null, [5], { packages: "six" }, { requirements: "requirements.txt" }]) {
