@@ -141,7 +141,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   void clear_deadline() { deadline_ = Clock::time_point::max(); }
 
   void note_project(const Request& request) {
-    if (!server_->options.project_of || place_.has_project()) return;
+    if (!server_->options.project_of) return;
     const std::string project = server_->options.project_of(request);
     if (!project.empty()) place_.set_project(project);
   }

@@ -281,6 +281,31 @@ TEST(ConnectionLimits, TheOwnerOfMostConnectionsMakesRoom) {
   EXPECT_THAT(say_hello(small, "victim"), HasSubstr("hello\n"));
 }
 
+// As on a connection of a reverse proxy.
+TEST(ConnectionLimits, AConnectionBelongsToTheProjectOfItsLastKey) {
+  ServerOptions options = quick_options();
+  options.limits.max_connections = 3;
+  options.project_of = [](const Request& request) {
+    return std::string(request.header("X-Project"));
+  };
+  TestServer server(table(), std::move(options));
+  const auto say_hello = [](RawClient& client, const std::string& project) {
+    client.send("GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project + "\r\n\r\n");
+    return client.read_answer();
+  };
+  RawClient small(server);
+  say_hello(small, "victim");
+  RawClient proxied(server);
+  say_hello(proxied, "victim");
+  say_hello(proxied, "hostile");
+  RawClient second(server);
+  say_hello(second, "hostile");
+  RawClient third(server);
+  EXPECT_THAT(say_hello(third, "hostile"), HasSubstr("hello\n"));
+  EXPECT_TRUE(proxied.is_ended());
+  EXPECT_THAT(say_hello(small, "victim"), HasSubstr("hello\n"));
+}
+
 TEST(ConnectionLimits, TheRefusalOfAConnectionHasTheLengthItSays) {
   ServerOptions options = quick_options();
   options.limits.max_connections = 0;

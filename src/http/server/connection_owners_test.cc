@@ -96,13 +96,16 @@ TEST_F(OwnersOfConnections, RequestsAreCountedByOwner) {
   EXPECT_EQ(second.requests(), 1u);
 }
 
-TEST_F(OwnersOfConnections, TheFirstProjectCounts) {
-  ConnectionOwners::Place& place = add("moved", "10.0.0.1", "hostile");
-  place.set_project("victim");
-  add("other", "10.0.0.1", "hostile");
+TEST_F(OwnersOfConnections, TheLastProjectCounts) {
+  ConnectionOwners::Place& place = add("moved", "10.0.0.1", "victim");
   add("small", "10.0.0.1", "victim");
+  add("other", "10.0.0.1", "hostile");
+  place.set_project("hostile");
   EXPECT_TRUE(owners_.make_room());
-  EXPECT_THAT(cut_, ElementsAre("moved"));
+  EXPECT_THAT(cut_, ElementsAre("other"));
+  EXPECT_TRUE(owners_.make_room());
+  EXPECT_TRUE(owners_.make_room());
+  EXPECT_FALSE(owners_.make_room());
 }
 
 }  // namespace

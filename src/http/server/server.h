@@ -66,8 +66,8 @@ struct ServerOptions {
   // Sees a request of an allowed Host before its path is looked at. A route: this one answers,
   // whatever the path (it must live as long as the server); null: the router decides.
   std::function<const Route*(Request&)> route_first;
-  // The project whose key an admitted request shows; empty: it shows none. A connection is the
-  // project's from then on: see ConnectionOwners.
+  // The project whose key an admitted request shows; empty: it shows none. The connection is that
+  // project's until a request shows another: see ConnectionOwners.
   std::function<std::string(const Request&)> project_of;
   std::function<void(const Exchange&)> on_exchange;
 };
