@@ -129,9 +129,14 @@ http::Router ServerApi::make_router() {
   return std::move(table).router();
 }
 
-std::string ServerApi::project_of(const http::Request& request) const {
-  const auto who = authenticator.principal_of(request);
-  return who ? who->project : "";
+http::RequestOwner ServerApi::owner_of(const http::Request& request) const {
+  using Kind = http::RequestOwner::Kind;
+  if (const auto who = authenticator.principal_of(request)) return {Kind::kProject, who->project};
+  // Without a key, a request names a sandbox only to reach its ports.
+  const std::string_view id = request.param("id");
+  std::string project = id.empty() ? std::string() : access.project_of(id);
+  if (project.empty()) return {};
+  return {e2b.shows_access_token(request) ? Kind::kProject : Kind::kVisitor, std::move(project)};
 }
 
 void ServerApi::log_exchange(const http::Exchange& exchange) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/task.h"
 #include "http/message.h"
@@ -44,6 +45,9 @@ class SandboxAccess {
     std::shared_ptr<node::Session> session;  // set when admitted
   };
   asio::awaitable<Admission> admit(std::string id, Authorize rights_of);
+
+  // The project of the sandbox, whether it runs or not; empty: there is none.
+  std::string project_of(std::string_view id) const { return sessions_.port_access(id).project; }
 
  private:
   sessions::Sessions& sessions_;

@@ -114,4 +114,8 @@ std::string_view Dialect::port_token_of(const http::Request& request) const {
 
 std::span<const std::string_view> Dialect::private_headers() const { return kPrivateHeaders; }
 
+bool Dialect::shows_access_token(const http::Request& request) const {
+  return tokens_.is_valid(request.param("id"), request.header(kAccessTokenHeader));
+}
+
 }  // namespace glovebox::e2b

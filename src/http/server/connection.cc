@@ -93,6 +93,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   Exchanged exchanged;
   exchanged.request.id = "rq" + random_label(20);
   exchanged.request.tls = transport_.is_tls();
+  exchanged.owner.name = remote_.network();
   place_.set_waiting(true);
   const Read head = co_await read_head(reader);
   place_.set_waiting(false);
@@ -117,7 +118,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   if (route != nullptr && route->streams_body && !is_upgrade) {
     co_return co_await serve_streamed(exchanged, reader);
   }
-  HeldBody held(*server_, remote_.host());
+  FairShare::Part held(server_->body_bytes, exchanged.owner);
   if (has_body) {
     if (!expects.empty() && pending_.empty()) {
       const bool sent = co_await send_parts("HTTP/1.1 100 Continue\r\n\r\n");
@@ -192,7 +193,7 @@ asio::awaitable<Connection::Read> Connection::read_head(RequestReader& reader) {
 }
 
 asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, std::size_t limit,
-                                                        HeldBody& held) {
+                                                        FairShare::Part& held) {
   const ServerLimits& limits = server_->options.limits;
   if (reader.content_length().value_or(0) > limit) co_return Read::kBodyTooLarge;
   reader.limit_body(limit);
@@ -213,7 +214,7 @@ asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, s
     if (step == RequestReader::Step::kDone) break;
     if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
     if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
-    if (held.is_too_much()) co_return Read::kNoRoom;
+    if (!held.may_grow()) co_return Read::kNoRoom;
     deadline_ = began + limits.body_time +
                 std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second);
     std::size_t got = 0;
@@ -289,12 +290,22 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
     return refuse_large_body(route->max_body);
   }
-  note_project(request);
-  // One owner leaves half of them to others.
-  const std::size_t most = server_->options.limits.max_requests;
-  if (server_->figures.requests_in_progress >= most || place_.requests() > most / 2) {
-    return refuse_request_for_now();
+  return charge(exchanged);
+}
+
+// Counts the request, if its owner may have another one.
+std::optional<Response> Connection::charge(Exchanged& exchanged) {
+  if (server_->options.owner_of) {
+    RequestOwner owner = server_->options.owner_of(exchanged.request);
+    if (owner.kind != RequestOwner::Kind::kStranger) exchanged.owner = std::move(owner);
   }
+  const RequestOwner& owner = exchanged.owner;
+  if (owner.kind == RequestOwner::Kind::kProject) place_.set_project(owner.name);
+  if (!exchanged.match.route->is_always_served) {
+    if (!server_->requests.has_room(owner)) return refuse_request_for_now();
+    exchanged.in_progress.emplace(server_->requests, owner, 1);
+  }
+  ++server_->figures.requests_total;
   return std::nullopt;
 }
 
@@ -319,7 +330,6 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
 }
 
 asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
-  RunningHandler running(server_->figures, place_);
   StreamedAnswer writer(*this, exchanged);
   disconnect_.begin();
   const Route& route = *exchanged.match.route;
@@ -349,7 +359,6 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
-  RunningHandler running(server_->figures, place_);
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
@@ -435,7 +444,8 @@ asio::awaitable<bool> Connection::send_response(Exchanged& exchanged, Response r
   co_return co_await send_parts(head, body);
 }
 
-void Connection::finish_exchange(const Exchanged& exchanged) {
+void Connection::finish_exchange(Exchanged& exchanged) {
+  exchanged.in_progress.reset();
   if (!server_->options.on_exchange) return;
   const auto took =
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - exchanged.started);

@@ -35,14 +35,6 @@ void ConnectionOwners::Place::set_waiting(bool is_waiting) {
   }
 }
 
-void ConnectionOwners::Place::begin_request() {
-  if (owner_ != nullptr) ++owner_->requests;
-}
-
-void ConnectionOwners::Place::end_request() {
-  if (owner_ != nullptr) --owner_->requests;
-}
-
 void ConnectionOwners::Place::leave() {
   if (owner_ == nullptr) return;
   set_waiting(false);

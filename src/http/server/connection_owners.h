@@ -40,10 +40,6 @@ class ConnectionOwners {
     // The last project counts. A place that has left has none.
     void set_project(const std::string& project);
     void set_waiting(bool is_waiting);
-    // Requests of its owner whose handlers run; counted between the two.
-    std::size_t requests() const { return owner_ == nullptr ? 0 : owner_->requests; }
-    void begin_request();
-    void end_request();
     void leave();
 
    private:
@@ -67,7 +63,6 @@ class ConnectionOwners {
     BySize& ranking;  // of its kind
     std::string name;
     std::size_t connections = 0;
-    std::size_t requests = 0;     // whose handlers run
     std::list<Place*> waiting{};  // longest first
   };
 
