@@ -15,6 +15,7 @@
 
 #include "http/message.h"
 #include "http/server/disconnect_watch.h"
+#include "http/server/early_refusals.h"
 #include "http/server/request_reader.h"
 #include "http/server/response_head.h"
 #include "http/server/server_state.h"
@@ -59,16 +60,6 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     kClose,
     kLinger,  // the client may still be sending: read on for a while, so that the answer arrives
   };
-  // How reading ended.
-  enum class Read : std::uint8_t {
-    kDone,
-    kEnded,
-    kTimeout,
-    kMalformed,
-    kHeaderTooLarge,
-    kBodyTooLarge,
-    kNoRoom,  // for bodies, all of them together
-  };
 
   // The state of one request and its answer.
   struct Exchanged {
@@ -106,6 +97,8 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   AfterAnswer after_answer(const Exchanged& exchanged) const;
   void finish_exchange(Exchanged& exchanged);
 
+  // Lets other connections have their turn, if this one has read many bytes without a wait.
+  asio::awaitable<void> give_way();
   // Into server_->scratch; valid until the next wait.
   asio::awaitable<Io> receive(std::size_t& got);
   void set_deadline(std::chrono::milliseconds time, std::size_t bytes = 0);
@@ -125,6 +118,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   // Of a handler that waits for its body: apart, because it may write its answer meanwhile.
   Clock::time_point body_deadline_ = Clock::time_point::max();
   std::list<Connection*>::iterator list_position_;
+  std::size_t bytes_in_a_row_ = 0;  // read without a wait
   bool is_idle_ = false;
   bool has_left_ = false;
   bool is_expired_ = false;
