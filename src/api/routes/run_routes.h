@@ -2,6 +2,7 @@
 // the answer.
 #pragma once
 
+#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "api/run_flow.h"
@@ -21,6 +22,7 @@ class RunRoutes {
     templates::TemplateWatcher& watcher;
     const runs::RunPlanner& planner;
     RunFlow& flow;
+    asio::thread_pool& worker;  // for large bodies
   };
   explicit RunRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
