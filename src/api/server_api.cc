@@ -84,9 +84,9 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
           settings.mcp, settings.version),
       port_proxy(private_headers(e2b)),
       port_routing(access, port_proxy, {&e2b}),
-      run_routes_({authenticator, watcher, planner, run_flow, bundles}),
+      run_routes_({authenticator, watcher, planner, run_flow, bundles, worker}),
       bundle_routes_({authenticator, bundles}),
-      function_routes_({authenticator, watcher, planner, run_flow}),
+      function_routes_({authenticator, watcher, planner, run_flow, worker}),
       run_record_routes_({authenticator, on.store}),
       sandbox_routes_({authenticator, creation, on.store, on.session_services.registry,
                        on.session_services.lifecycle}),
@@ -131,9 +131,14 @@ http::Router ServerApi::make_router() {
   return std::move(table).router();
 }
 
-std::string ServerApi::project_of(const http::Request& request) const {
-  const auto who = authenticator.principal_of(request);
-  return who ? who->project : "";
+http::RequestOwner ServerApi::owner_of(const http::Request& request) const {
+  using Kind = http::RequestOwner::Kind;
+  if (const auto who = authenticator.principal_of(request)) return {Kind::kProject, who->project};
+  // Without a key, a request names a sandbox only to reach its ports.
+  const std::string_view id = request.param("id");
+  std::string project = id.empty() ? std::string() : access.project_of(id);
+  if (project.empty()) return {};
+  return {e2b.shows_access_token(request) ? Kind::kProject : Kind::kVisitor, std::move(project)};
 }
 
 void ServerApi::log_exchange(const http::Exchange& exchange) {

@@ -113,8 +113,8 @@ class ServerApi {
   // For http::Server. The router and the routes it finds live as long as this.
   http::Router make_router();
   const http::Route* route_first(http::Request& request) { return port_routing.find(request); }
-  // The project of the key that the request shows; empty: none.
-  std::string project_of(const http::Request& request) const;
+  // Whom the HTTP server charges the request to.
+  http::RequestOwner owner_of(const http::Request& request) const;
   // Writes one line to the log, and counts the answer.
   void log_exchange(const http::Exchange& exchange);
 

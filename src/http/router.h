@@ -49,7 +49,9 @@ struct Route {
   UpgradeHandler upgrade = nullptr;
   bool streams_body = false;   // the handler reads Request::body_stream; max_body does not count
   bool admits_itself = false;  // no admission is asked
-  Admission admit = nullptr;   // instead of ServerOptions::admit
+  // Answered at once and never refused for want of room (ServerLimits::max_requests): health.
+  bool is_always_served = false;
+  Admission admit = nullptr;       // instead of ServerOptions::admit
   ErrorForm error_form = nullptr;  // null: {"error":{"code","message"},"request_id"}
 };
 

@@ -162,7 +162,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
     return http::Response::refuse(403, "policy", "this path has no access rule");
   };
   options.route_first = [&api](http::Request& request) { return api.route_first(request); };
-  options.project_of = [&api](const http::Request& request) { return api.project_of(request); };
+  options.owner_of = [&api](const http::Request& request) { return api.owner_of(request); };
   options.on_exchange = [&api](const http::Exchange& exchange) { api.log_exchange(exchange); };
   return options;
 }

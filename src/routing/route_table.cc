@@ -9,16 +9,11 @@ Task<http::Response> RouteTable::ask_for_upgrade(http::Request&, http::ResponseW
   co_return response;
 }
 
-void RouteTable::add_route(const RouteInfo& info, BodyLimit max_body, bool streams_body,
-                           http::Handler handler, http::UpgradeHandler upgrade,
+void RouteTable::add_route(const RouteInfo& info, BodyLimit max_body, http::Route route,
                            const RouteStyle& style) {
-  http::Route route;
   route.method = info.method;
   route.pattern = info.pattern;
-  route.handler = std::move(handler);
-  route.upgrade = std::move(upgrade);
   route.max_body = max_body.bytes(max_configured_body_);
-  route.streams_body = streams_body;
   route.cors = style.cors;
   route.error_form = style.error_form;
   route.admit = style.admit;

@@ -53,7 +53,8 @@ struct RouteRow {
   BodyLimit max_body = kSmallBody;
   // For requests with an Upgrade header: see http/websocket/websocket.h.
   asio::awaitable<void> (Routes::*upgrade)(http::Request&, http::RawStream&) = nullptr;
-  bool streams_body = false;  // the handler reads request.body_stream; max_body does not apply
+  bool streams_body = false;      // the handler reads request.body_stream; max_body does not apply
+  bool is_always_served = false;  // even when too many requests are in progress
 };
 
 // Settings that all rows of one API share.
@@ -74,21 +75,24 @@ class RouteTable {
   template <class Routes>
   void add(Routes& routes, std::span<const RouteRow<Routes>> rows, const RouteStyle& style = {}) {
     for (const RouteRow<Routes>& row : rows) {
-      http::Handler handler = ask_for_upgrade;
+      http::Route route;
+      route.streams_body = row.streams_body;
+      route.is_always_served = row.is_always_served;
+      route.handler = ask_for_upgrade;
       if (row.handler != nullptr) {
-        handler = [&routes, call = row.handler](http::Request& request,
-                                                http::ResponseWriter& writer) {
+        route.handler = [&routes, call = row.handler](http::Request& request,
+                                                      http::ResponseWriter& writer) {
           return (routes.*call)(request, writer);
         };
       }
-      http::UpgradeHandler upgrade;
       if (row.upgrade != nullptr) {
-        upgrade = [&routes, call = row.upgrade](http::Request& request, http::RawStream& stream) {
+        route.upgrade = [&routes, call = row.upgrade](http::Request& request,
+                                                      http::RawStream& stream) {
           return (routes.*call)(request, stream);
         };
       }
-      add_route({row.method, row.pattern, row.access, row.summary}, row.max_body, row.streams_body,
-                std::move(handler), std::move(upgrade), style);
+      add_route({row.method, row.pattern, row.access, row.summary}, row.max_body, std::move(route),
+                style);
     }
   }
 
@@ -96,8 +100,8 @@ class RouteTable {
 
  private:
   static Task<http::Response> ask_for_upgrade(http::Request& request, http::ResponseWriter& writer);
-  void add_route(const RouteInfo& info, BodyLimit max_body, bool streams_body,
-                 http::Handler handler, http::UpgradeHandler upgrade, const RouteStyle& style);
+  void add_route(const RouteInfo& info, BodyLimit max_body, http::Route route,
+                 const RouteStyle& style);
 
   const Authenticator& authenticator_;
   const std::size_t max_configured_body_;

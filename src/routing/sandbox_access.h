@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/task.h"
 #include "http/message.h"
@@ -38,6 +39,7 @@ class SandboxAccess {
     kAdmitted,
     kNotFound,      // it does not run, or its ports are private and the request has no rights
     kUnauthorized,  // it runs, its ports are public, and the request has no rights
+    kMayResume,     // only of look_up: it does not run, and admit() would try to resume it
   };
   struct Admission {
     Verdict verdict = Verdict::kNotFound;
@@ -45,6 +47,11 @@ class SandboxAccess {
     std::string host_mask{};                 // of the sandbox, see store::SessionRecord
   };
   asio::awaitable<Admission> admit(std::string id, Authorize rights_of);
+  // The same without waiting, and so without resuming it.
+  Admission look_up(std::string_view id, const Authorize& rights_of) const;
+
+  // The project of the sandbox, whether it runs or not; empty: there is none.
+  std::string project_of(std::string_view id) const { return sessions_.port_access(id).project; }
 
  private:
   sessions::Sessions& sessions_;

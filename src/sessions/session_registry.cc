@@ -247,8 +247,10 @@ void SessionRegistry::note(const SandboxId& id, std::string_view kind, std::stri
 PortAccess SessionRegistry::port_access(std::string_view id) {
   const EntryPtr entry = find("*", id);
   if (!entry) return {};
-  PortAccess access{
-      .session = nullptr, .token = entry->record.port_token, .host_mask = entry->record.host_mask};
+  PortAccess access{.session = nullptr,
+                    .token = entry->record.port_token,
+                    .project = entry->record.project,
+                    .host_mask = entry->record.host_mask};
   if (auto session = use("*", id)) access.session = std::move(*session);
   return access;
 }

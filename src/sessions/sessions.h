@@ -17,6 +17,7 @@ namespace glovebox::sessions {
 struct PortAccess {
   std::shared_ptr<node::Session> session;  // null: the session is not running
   std::string token;                       // empty: its ports are public
+  std::string project;                     // empty: there is no such session
   std::string host_mask{};                 // see SessionRecord
 };
 

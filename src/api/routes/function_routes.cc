@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
@@ -52,7 +53,8 @@ std::span<const routing::RouteRow<FunctionRoutes>> FunctionRoutes::rows() {
 Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter& writer) {
   const auto who = deps_.authenticator.principal_of(request);
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
-  auto parsed = wire::parse_function_request(request.body);
+  auto parsed = co_await routing::parse_body<wire::FunctionRequest>(deps_.worker, request,
+                                                                    wire::parse_function_request);
   if (!parsed) co_return routing::refuse_run(parsed.error());
   co_await deps_.watcher.wait_until_known();
   auto plan = plan_call(deps_, std::move(*parsed), who->project);

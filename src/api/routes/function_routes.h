@@ -3,6 +3,7 @@
 // runs the guest half of src/wire/functions/function_call.h.
 #pragma once
 
+#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "api/run_flow.h"
@@ -22,6 +23,7 @@ class FunctionRoutes {
     templates::TemplateWatcher& watcher;
     const runs::RunPlanner& planner;
     RunFlow& flow;
+    asio::thread_pool& worker;  // for large bodies
   };
   explicit FunctionRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -74,9 +74,9 @@ std::span<const routing::RouteRow<OperationsRoutes>> OperationsRoutes::rows() {
       {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics,
        "Get metrics for Prometheus"},
       {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health,
-       "Check whether the server is alive"},
+       "Check whether the server is alive", routing::kSmallBody, nullptr, false, true},
       {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready,
-       "Check whether the server can run code now"},
+       "Check whether the server can run code now", routing::kSmallBody, nullptr, false, true},
   };
   return kRows;
 }

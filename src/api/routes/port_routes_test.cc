@@ -114,6 +114,21 @@ class Ports : public ::testing::Test {
   std::thread thread_;
 };
 
+TEST_F(Ports, ARequestIsChargedToTheProjectOfItsKeyOrOfTheSandbox) {
+  using Kind = http::RequestOwner::Kind;
+  http::Request request;
+  EXPECT_EQ(test_.api->owner_of(request), http::RequestOwner());
+  request.path_params.add("id", "sbaaaaaaaaaaaaaaaaaaaa");
+  EXPECT_EQ(test_.api->owner_of(request), http::RequestOwner());
+  request.path_params = {};
+  request.path_params.add("id", id());
+  EXPECT_EQ(test_.api->owner_of(request), (http::RequestOwner{Kind::kVisitor, "mine"}));
+  request.headers.set("X-Access-Token", test_.api->e2b.tokens().token_of(id()));
+  EXPECT_EQ(test_.api->owner_of(request), (http::RequestOwner{Kind::kProject, "mine"}));
+  request.headers.set("X-API-Key", other_key_);
+  EXPECT_EQ(test_.api->owner_of(request), (http::RequestOwner{Kind::kProject, "other"}));
+}
+
 TEST_F(Ports, ByPathAKeyIsRequiredAndNeverReachesTheGuest) {
   EXPECT_EQ(send({.target = path()}).status, 401);
   EXPECT_EQ(send({.target = path(), .headers = {{"X-API-Key", other_key_}}}).status, 404);

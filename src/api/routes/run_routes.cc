@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
@@ -25,7 +26,8 @@ std::span<const routing::RouteRow<RunRoutes>> RunRoutes::rows() {
 Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
   const auto who = deps_.authenticator.principal_of(request);
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
-  auto parsed = wire::parse_run_request(request.body);
+  auto parsed = co_await routing::parse_body<wire::RunRequest>(deps_.worker, request,
+                                                               wire::parse_run_request);
   if (!parsed) co_return routing::refuse_run(parsed.error());
   std::shared_ptr<const std::string> bundle;
   if (!parsed->bundle.empty()) {

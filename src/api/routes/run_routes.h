@@ -2,6 +2,7 @@
 // the answer.
 #pragma once
 
+#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "api/run_flow.h"
@@ -23,6 +24,7 @@ class RunRoutes {
     const runs::RunPlanner& planner;
     RunFlow& flow;
     runs::BundleStore& bundles;
+    asio::thread_pool& worker;  // for large bodies
   };
   explicit RunRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -39,13 +39,23 @@ class AgentAccess {
   // and answers as if it did not exist, with 502, to a request without it. A paused sandbox that
   // may be resumed is resumed only by a request with the token, also where the token is optional.
   asio::awaitable<Admission> admit(const http::Request& request, AccessToken token);
+  // The refusal of a request whose body has not been read yet, without waiting: a sandbox that
+  // admit() might resume refuses nothing.
+  std::optional<http::Response> refuse(const http::Request& request, AccessToken token) const;
 
   // The same for the interpreter, whose port is as private as the sandbox's other ports: requests
   // need the token of private ports, and with it resume a sandbox where the access token is
   // optional.
   asio::awaitable<Admission> admit_to_interpreter(const http::Request& request, AccessToken token);
+  std::optional<http::Response> refuse_to_interpreter(const http::Request& request,
+                                                      AccessToken token) const;
 
  private:
+  // Both use the request as long as they live.
+  routing::SandboxAccess::Authorize agent_rights(const http::Request& request,
+                                                 AccessToken token) const;
+  routing::SandboxAccess::Authorize interpreter_rights(const http::Request& request,
+                                                       AccessToken token) const;
   asio::awaitable<Admission> admit_by(std::string id, routing::SandboxAccess::Authorize rights_of);
   bool has_token(const http::Request& request) const;
 

@@ -80,6 +80,18 @@ TEST_F(AgentAccessTest, APrivateSandboxLooksLikeNoneWithoutItsToken) {
   EXPECT_EQ(admit(request_to(id), AccessToken::kReplaced).session, session);
 }
 
+TEST_F(AgentAccessTest, WithoutWaitingTheAnswerIsTheSame) {
+  const auto session = std::make_shared<sessions::FakeIdleSession>(test.io);
+  test.sessions.add({.project = "mine", .session = session});
+  const std::string id = session->id().str();
+  EXPECT_FALSE(access.refuse(request_to(id, token_of(id)), AccessToken::kRequired));
+  EXPECT_EQ(access.refuse(request_to(id), AccessToken::kRequired)->status, 401);
+  EXPECT_EQ(access.refuse_to_interpreter(request_to(id), AccessToken::kRequired)->status, 401);
+  EXPECT_FALSE(access.refuse_to_interpreter(request_to(id), AccessToken::kOptional));
+  EXPECT_EQ(access.refuse(request_to("sbnone"), AccessToken::kRequired)->body,
+            routing::sandbox_not_found("sbnone").body);
+}
+
 // Over the real sessions.
 struct PausedSandboxTest : AgentAccessTest {
   PausedSandboxTest() {
@@ -118,6 +130,8 @@ TEST_F(PausedSandboxTest, IsResumedOnlyByARequestWithItsToken) {
       EXPECT_EQ(refused.refusal->status, 502);
     }
   }
+  EXPECT_EQ(real.refuse(request_to(id), AccessToken::kRequired)->status, 502);
+  EXPECT_FALSE(real.refuse(request_to(id, token_of(id)), AccessToken::kRequired));
   EXPECT_TRUE(test.session_service.resumed.empty());
   EXPECT_NE(admit_real(request_to(id, token_of(id)), AccessToken::kOptional).session, nullptr);
   EXPECT_EQ(test.session_service.resumed.size(), 1u);

@@ -15,8 +15,8 @@ constexpr std::string_view kAccessTokenHeader = "X-Access-Token";
 constexpr std::string_view kPrivateHeaders[] = {kAccessTokenHeader, kTrafficTokenHeader, kIdHeader,
                                                 kPortHeader};
 
-// Clients run in browsers, too. The rows of the agent API are open: their handlers admit requests
-// by the sandbox's access token.
+// Clients run in browsers, too. The rows of the agent API are open: requests are admitted by the
+// sandbox's access token, those with a large body also before it is read.
 const routing::RouteStyle& e2b_style() {
   static const routing::RouteStyle style{.cors = http::Cors::kAny, .error_form = error_form};
   return style;
@@ -53,15 +53,23 @@ Dialect::Dialect(const Dependencies& on, Settings settings)
 EnvdRouter Dialect::make_envd_router(const routing::Authenticator& authenticator) {
   // No row has a configured limit of its body.
   constexpr std::size_t kNoConfiguredBody = 0;
+  routing::RouteStyle with_token = e2b_style();
+  with_token.admit = [this](const http::Request& request) {
+    return access_.refuse(request, AccessToken::kRequired);
+  };
+  routing::RouteStyle with_code = e2b_style();
+  with_code.admit = [this](const http::Request& request) {
+    return access_.refuse_to_interpreter(request, InterpreterRoutes::token_for(request));
+  };
   routing::RouteTable envd(authenticator, kNoConfiguredBody);
-  envd.add(process_start_, ProcessStartRoutes::rows(), e2b_style());
-  envd.add(process_, ProcessRoutes::rows(), e2b_style());
-  envd.add(filesystem_, FilesystemRoutes::rows(), e2b_style());
-  envd.add(watch_, WatchRoutes::rows(), e2b_style());
+  envd.add(process_start_, ProcessStartRoutes::rows(), with_token);
+  envd.add(process_, ProcessRoutes::rows(), with_token);
+  envd.add(filesystem_, FilesystemRoutes::rows(), with_token);
+  envd.add(watch_, WatchRoutes::rows(), with_token);
   envd.add(files_, FileRoutes::rows(), e2b_style());
   envd.add(envd_, EnvdRoutes::rows(), e2b_style());
   routing::RouteTable interpreter(authenticator, kNoConfiguredBody);
-  interpreter.add(interpreter_, InterpreterRoutes::rows(), e2b_style());
+  interpreter.add(interpreter_, InterpreterRoutes::rows(), with_code);
   return EnvdRouter(std::move(envd).router(), std::move(interpreter).router());
 }
 
@@ -113,5 +121,9 @@ std::string_view Dialect::port_token_of(const http::Request& request) const {
 }
 
 std::span<const std::string_view> Dialect::private_headers() const { return kPrivateHeaders; }
+
+bool Dialect::shows_access_token(const http::Request& request) const {
+  return tokens_.is_valid(request.param("id"), request.header(kAccessTokenHeader));
+}
 
 }  // namespace glovebox::e2b

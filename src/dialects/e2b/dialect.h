@@ -82,6 +82,9 @@ class Dialect final : public routing::PortDialect {
   std::string_view port_token_of(const http::Request& request) const override;
   std::span<const std::string_view> private_headers() const override;
 
+  // Of the sandbox that the path parameter "id" names.
+  bool shows_access_token(const http::Request& request) const;
+
   const AccessTokens& tokens() const { return tokens_; }
   const Watchers& watchers() const { return *watchers_; }
 

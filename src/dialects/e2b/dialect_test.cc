@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "api/testing/test_server.h"
+#include "dialects/e2b/testing/endpoints.h"
+#include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -46,6 +48,37 @@ TEST_F(DialectTest, AnswersItsVirtualPortsAndNoOther) {
   EXPECT_EQ(find(Method::kPost, "/execute", 49983)->pattern, "(envd)");
   EXPECT_EQ(find(Method::kOptions, "/files", 49983)->cors, http::Cors::kAny);
   EXPECT_EQ(find(Method::kGet, "/", 3000), nullptr);
+}
+
+// A client without a token cannot make the server hold a body.
+TEST_F(DialectTest, ARequestWithALargeBodyIsAdmittedBeforeItIsRead) {
+  const auto session = std::make_shared<sessions::FakeIdleSession>(test.io);
+  test.sessions.add({.project = "mine", .session = session});
+  const std::string id = session->id().str();
+  const auto refused = [&](const std::string& path, std::uint16_t port, const std::string& sandbox,
+                           const std::string& token) {
+    http::Request request;
+    request.method = http::Method::kPost;
+    request.target = path;
+    request.path_params.add("id", sandbox);
+    request.headers.add("X-Access-Token", token);
+    const http::Route* route = test.api->e2b.find(request, {sandbox, port});
+    request.route = route->pattern;
+    const auto refusal = http::refuse_admission(*route, nullptr, request);
+    return refusal ? refusal->status : 0;
+  };
+  const std::string token = test.api->e2b.tokens().token_of(id);
+  for (const Endpoint& endpoint : {kStart, kSendInput, kStat, kCreateWatcher, kExecute}) {
+    SCOPED_TRACE(endpoint.path);
+    const std::uint16_t port = endpoint == kExecute ? kInterpreterTestPort : kEnvdTestPort;
+    EXPECT_EQ(refused(endpoint.path, port, "sbnone", ""), 502);
+    EXPECT_EQ(refused(endpoint.path, port, id, ""), 401);
+    EXPECT_EQ(refused(endpoint.path, port, id, "ea_0"), 401);
+    EXPECT_EQ(refused(endpoint.path, port, id, token), 0);
+  }
+  EXPECT_EQ(refused("/contexts", 49999, "sbnone", ""), 502);
+  EXPECT_EQ(refused("/contexts", 49999, id, ""), 0);
+  EXPECT_EQ(refused("/nothing", 49999, id, token), 404);
 }
 
 TEST_F(DialectTest, ASignedUrlNeedsNoSandbox) {

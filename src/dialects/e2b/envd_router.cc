@@ -12,9 +12,7 @@ using http::Method;
 constexpr std::uint16_t kEnvdPort = 49983;
 constexpr std::uint16_t kInterpreterPort = 49999;
 
-Task<http::Response> refuse_path(http::Request&, http::ResponseWriter&) {
-  co_return refusal(404, "there is nothing at this path");
-}
+http::Response refuse_path() { return refusal(404, "there is nothing at this path"); }
 
 }  // namespace
 
@@ -22,9 +20,12 @@ EnvdRouter::EnvdRouter(http::Router envd, http::Router interpreter)
     : envd_(std::move(envd)), interpreter_(std::move(interpreter)) {
   not_found_.method = Method::kPost;
   not_found_.pattern = "(envd)";
-  not_found_.handler = refuse_path;
+  // By its admission, so that no body is read.
+  not_found_.admit = [](http::Request&) { return refuse_path(); };
+  not_found_.handler = [](http::Request&, http::ResponseWriter&) -> Task<http::Response> {
+    co_return refuse_path();
+  };
   not_found_.cors = http::Cors::kAny;
-  not_found_.admits_itself = true;
 }
 
 const http::Route* EnvdRouter::find(http::Request& request,

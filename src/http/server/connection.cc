@@ -1,8 +1,8 @@
 #include "http/server/connection.h"
 
-#include <strings.h>
-
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -20,12 +20,10 @@ namespace {
 
 // A refused request with a body this small is read to its end and the connection kept.
 constexpr std::size_t kSmallBody = 64 << 10;
+// After so many bytes that were there without a wait, other connections get their turn.
+constexpr std::size_t kBytesInARow = 256 << 10;
 // How much of a refused body is read and dropped at most.
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
-
-bool is_continue(std::string_view expects) {
-  return ::strcasecmp(std::string(expects).c_str(), "100-continue") == 0;
-}
 
 }  // namespace
 
@@ -93,6 +91,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   Exchanged exchanged;
   exchanged.request.id = "rq" + random_label(20);
   exchanged.request.tls = transport_.is_tls();
+  exchanged.owner.name = remote_.network();
   place_.set_waiting(true);
   const Read head = co_await read_head(reader);
   place_.set_waiting(false);
@@ -117,7 +116,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   if (route != nullptr && route->streams_body && !is_upgrade) {
     co_return co_await serve_streamed(exchanged, reader);
   }
-  HeldBody held(*server_, remote_.host());
+  FairShare::Part held(server_->body_bytes, exchanged.owner);
   if (has_body) {
     if (!expects.empty() && pending_.empty()) {
       const bool sent = co_await send_parts("HTTP/1.1 100 Continue\r\n\r\n");
@@ -162,7 +161,7 @@ asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchange
   co_return next;
 }
 
-asio::awaitable<Connection::Read> Connection::read_head(RequestReader& reader) {
+asio::awaitable<Read> Connection::read_head(RequestReader& reader) {
   set_deadline(server_->options.limits.header_time);
   Read outcome = Read::kDone;
   for (;;) {
@@ -191,8 +190,8 @@ asio::awaitable<Connection::Read> Connection::read_head(RequestReader& reader) {
   co_return outcome;
 }
 
-asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, std::size_t limit,
-                                                        HeldBody& held) {
+asio::awaitable<Read> Connection::read_body(RequestReader& reader, std::size_t limit,
+                                            FairShare::Part& held) {
   const ServerLimits& limits = server_->options.limits;
   if (reader.content_length().value_or(0) > limit) co_return Read::kBodyTooLarge;
   reader.limit_body(limit);
@@ -213,7 +212,7 @@ asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, s
     if (step == RequestReader::Step::kDone) break;
     if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
     if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
-    if (held.is_too_much()) co_return Read::kNoRoom;
+    if (!held.may_grow()) co_return Read::kNoRoom;
     deadline_ = began + limits.body_time +
                 std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second);
     std::size_t got = 0;
@@ -242,7 +241,6 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   exchanged.keep_alive = is_good && reader.keep_alive();
   if (!is_good) return Response::refuse(400, "malformed_request", reason);
 
-  const std::string_view expects = request.header("Expect");
   const bool is_preflight_request = is_preflight(request);
   const Method wanted = is_preflight_request
                             ? parse_method(request.header("Access-Control-Request-Method"))
@@ -275,26 +273,28 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   if (is_preflight_request && exchanged.cors != Cors::kForwarded) {
     return answer_preflight(request, exchanged.match.allowed, exchanged.cors);
   }
-  if (route == nullptr) {
-    Response response = Response::refuse(405, "method_not_allowed",
-                                         "method not allowed for this path; see the Allow header");
-    response.headers.add("Allow", allow_header(exchanged.match.allowed));
-    return response;
-  }
-  if (!expects.empty() && !is_continue(expects)) {
-    return Response::refuse(417, "expectation_failed",
-                            "unsupported Expect header; only 100-continue is supported");
-  }
+  if (route == nullptr) return refuse_method(exchanged.match.allowed);
+  if (auto refused = refuse_expectation(request)) return refused;
   if (auto refused = refuse_admission(*route, server_->options.admit, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
     return refuse_large_body(route->max_body);
   }
-  note_project(request);
-  // One owner leaves half of them to others.
-  const std::size_t most = server_->options.limits.max_requests;
-  if (server_->figures.requests_in_progress >= most || place_.requests() > most / 2) {
-    return refuse_request_for_now();
+  return charge(exchanged);
+}
+
+// Counts the request, if its owner may have another one.
+std::optional<Response> Connection::charge(Exchanged& exchanged) {
+  if (server_->options.owner_of) {
+    RequestOwner owner = server_->options.owner_of(exchanged.request);
+    if (owner.kind != RequestOwner::Kind::kStranger) exchanged.owner = std::move(owner);
   }
+  const RequestOwner& owner = exchanged.owner;
+  if (owner.kind == RequestOwner::Kind::kProject) place_.set_project(owner.name);
+  if (!exchanged.match.route->is_always_served) {
+    if (!server_->requests.has_room(owner)) return refuse_request_for_now();
+    exchanged.in_progress.emplace(server_->requests, owner, 1);
+  }
+  ++server_->figures.requests_total;
   return std::nullopt;
 }
 
@@ -302,24 +302,14 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
 asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, Read why) {
   exchanged.keep_alive = false;
   is_expired_ = false;  // time for one last answer
-  Response response = Response::refuse(400, "malformed_request", "malformed HTTP/1.1 request");
-  if (why == Read::kTimeout) {
-    response = Response::refuse(408, "request_timeout", "the request took too long to arrive");
-  } else if (why == Read::kHeaderTooLarge) {
-    response = Response::refuse(431, "header_too_large", "the header is too large");
-  } else if (why == Read::kBodyTooLarge) {
-    response = refuse_large_body(exchanged.match.route != nullptr ? exchanged.match.route->max_body
-                                                                  : kSmallBody);
-  } else if (why == Read::kNoRoom) {
-    response = refuse_body_for_now();
-  }
+  const Route* route = exchanged.match.route;
+  Response response = http::refuse_unread(why, route != nullptr ? route->max_body : kSmallBody);
   co_await send_response(exchanged, std::move(response));
   finish_exchange(exchanged);
   co_return Next::kLinger;
 }
 
 asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
-  RunningHandler running(server_->figures, place_);
   StreamedAnswer writer(*this, exchanged);
   disconnect_.begin();
   const Route& route = *exchanged.match.route;
@@ -349,7 +339,6 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
-  RunningHandler running(server_->figures, place_);
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
@@ -371,11 +360,20 @@ asio::awaitable<void> Connection::linger() {
   }
 }
 
+asio::awaitable<void> Connection::give_way() {
+  if (bytes_in_a_row_ < kBytesInARow) co_return;
+  bytes_in_a_row_ = 0;
+  co_await asio::post(server_->context, asio::use_awaitable);
+}
+
 asio::awaitable<Io> Connection::receive(std::size_t& got) {
+  co_await give_way();
   for (;;) {
-    if (!transport_.is_open()) co_return Io::kFailed;
+    if (!transport_.is_open() || is_expired_) co_return Io::kFailed;
     const Io io = transport_.read(server_->scratch.data(), server_->scratch.size(), got);
+    if (io == Io::kDone) bytes_in_a_row_ += got;
     if (io != Io::kWantRead && io != Io::kWantWrite) co_return io;
+    bytes_in_a_row_ = 0;
     const bool may_go_on = co_await transport_.wait(io);
     if (!may_go_on || is_expired_) co_return Io::kFailed;
   }
@@ -435,7 +433,8 @@ asio::awaitable<bool> Connection::send_response(Exchanged& exchanged, Response r
   co_return co_await send_parts(head, body);
 }
 
-void Connection::finish_exchange(const Exchanged& exchanged) {
+void Connection::finish_exchange(Exchanged& exchanged) {
+  exchanged.in_progress.reset();
   if (!server_->options.on_exchange) return;
   const auto took =
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - exchanged.started);

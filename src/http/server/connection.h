@@ -15,6 +15,7 @@
 
 #include "http/message.h"
 #include "http/server/disconnect_watch.h"
+#include "http/server/early_refusals.h"
 #include "http/server/request_reader.h"
 #include "http/server/response_head.h"
 #include "http/server/server_state.h"
@@ -22,38 +23,6 @@
 #include "http/transport.h"
 
 namespace glovebox::http {
-
-// Counts the bytes of one body, for max_body_bytes_total.
-class HeldBody {
- public:
-  HeldBody(Server::State& server, std::string remote_host)
-      : server_(server), remote_host_(std::move(remote_host)) {}
-  ~HeldBody() {
-    if (bytes_ == 0) return;
-    server_.figures.body_bytes -= bytes_;
-    const auto from = server_.body_bytes_from.find(remote_host_);
-    from->second -= bytes_;
-    if (from->second == 0) server_.body_bytes_from.erase(from);
-  }
-  HeldBody(const HeldBody&) = delete;
-  HeldBody& operator=(const HeldBody&) = delete;
-  void set(std::size_t bytes) {
-    if (bytes == bytes_) return;
-    server_.figures.body_bytes += bytes - bytes_;
-    server_.body_bytes_from[remote_host_] += bytes - bytes_;
-    bytes_ = bytes;
-  }
-  bool is_too_much() const {
-    const std::size_t most = server_.options.limits.max_body_bytes_total;
-    if (server_.figures.body_bytes > most) return true;
-    return bytes_ > 0 && server_.body_bytes_from.at(remote_host_) > most / 4;
-  }
-
- private:
-  Server::State& server_;
-  std::string remote_host_;
-  std::size_t bytes_ = 0;
-};
 
 class StreamedBody;
 
@@ -91,16 +60,6 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     kClose,
     kLinger,  // the client may still be sending: read on for a while, so that the answer arrives
   };
-  // How reading ended.
-  enum class Read : std::uint8_t {
-    kDone,
-    kEnded,
-    kTimeout,
-    kMalformed,
-    kHeaderTooLarge,
-    kBodyTooLarge,
-    kNoRoom,  // for bodies, all of them together
-  };
 
   // The state of one request and its answer.
   struct Exchanged {
@@ -115,6 +74,8 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     bool is_http_1_0 = false;
     int status = 0;
     std::uint64_t answer_bytes = 0;
+    RequestOwner owner{};
+    std::optional<FairShare::Part> in_progress{};  // from its admission to its answer
   };
 
   asio::awaitable<bool> tls_handshake();
@@ -122,8 +83,9 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   asio::awaitable<Next> serve_one();
   asio::awaitable<Next> serve_streamed(Exchanged& exchanged, const RequestReader& reader);
   asio::awaitable<Read> read_head(RequestReader& reader);
-  asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, HeldBody& held);
+  asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, FairShare::Part& held);
   std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
+  std::optional<Response> charge(Exchanged& exchanged);
   asio::awaitable<Next> refuse_unread(Exchanged& exchanged, Read why);
   asio::awaitable<Next> handle(Exchanged& exchanged);
   asio::awaitable<Next> upgrade(Exchanged& exchanged);
@@ -133,18 +95,15 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   asio::awaitable<bool> send_parts(std::string_view first, std::string_view second = {},
                                    std::string_view third = {});
   AfterAnswer after_answer(const Exchanged& exchanged) const;
-  void finish_exchange(const Exchanged& exchanged);
+  void finish_exchange(Exchanged& exchanged);
 
+  // Lets other connections have their turn, if this one has read many bytes without a wait.
+  asio::awaitable<void> give_way();
   // Into server_->scratch; valid until the next wait.
   asio::awaitable<Io> receive(std::size_t& got);
   void set_deadline(std::chrono::milliseconds time, std::size_t bytes = 0);
   void clear_deadline() { deadline_ = Clock::time_point::max(); }
 
-  void note_project(const Request& request) {
-    if (!server_->options.project_of || place_.has_project()) return;
-    const std::string project = server_->options.project_of(request);
-    if (!project.empty()) place_.set_project(project);
-  }
   void become_idle();
   void become_busy();
   void leave();
@@ -159,6 +118,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   // Of a handler that waits for its body: apart, because it may write its answer meanwhile.
   Clock::time_point body_deadline_ = Clock::time_point::max();
   std::list<Connection*>::iterator list_position_;
+  std::size_t bytes_in_a_row_ = 0;  // read without a wait
   bool is_idle_ = false;
   bool has_left_ = false;
   bool is_expired_ = false;

@@ -2,6 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "http/server/server.h"
 #include "http/testing/test_server.h"
 
@@ -21,6 +27,13 @@ Router table() {
   small.max_body = 1000;
   return Router({route(Method::kGet, "/hello", [](Request&) { return Response::text("hello\n"); }),
                  std::move(small)});
+}
+
+// Stands in for keys.
+RequestOwner project_header(const Request& request) {
+  const std::string name(request.header("X-Project"));
+  if (name.empty()) return {};
+  return {.kind = RequestOwner::Kind::kProject, .name = name};
 }
 
 constexpr std::string_view kHello = "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -115,61 +128,69 @@ TEST(ConnectionLimits, AnEndlessChunkLineIsRefused) {
   EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 400"));
 }
 
-TEST(ConnectionLimits, BodiesOfAllTogetherAreBounded) {
-  ServerOptions options = quick_options();
-  options.limits.max_body_bytes_total = 800;
-  TestServer server(table(), std::move(options));
-  const std::string most(200, 'x');
-  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n";
-  std::vector<std::unique_ptr<RawClient>> clients;
-  for (std::size_t i = 1; i <= 4; ++i) {
-    const std::string from = "127.0.0.1" + std::to_string(i);
-    clients.push_back(std::make_unique<RawClient>(from, "127.0.0.1", server.listener().port));
-    clients.back()->send(post + most);
-    ASSERT_TRUE(server.eventually([&](const ServerFigures& f) { return f.body_bytes == i * 200; }));
+// Bodies of 900 bytes that do not come to their end.
+class HeldBodies : public ::testing::Test {
+ protected:
+  static ServerOptions held_options() {
+    ServerOptions options = quick_options();
+    options.limits.max_body_bytes_total = 2000;
+    options.owner_of = project_header;
+    return options;
   }
-  RawClient last(server);
-  last.send(post + "x");
-  EXPECT_THAT(last.read_answer(), HasSubstr("too_many_bodies"));
-  clients.clear();
-  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 0; }));
-}
+  RawClient& begin_body(const std::string& project, std::size_t bytes,
+                        const std::string& from = "127.0.0.1") {
+    clients_.push_back(std::make_unique<RawClient>(from, "127.0.0.1", server_.listener().port));
+    clients_.back()->send("POST /small HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project +
+                          "\r\nContent-Length: 900\r\n\r\n" + std::string(bytes, 'x'));
+    return *clients_.back();
+  }
+  bool are_held(std::size_t bytes) {
+    return server_.eventually([=](const ServerFigures& f) { return f.body_bytes == bytes; });
+  }
 
-TEST(ConnectionLimits, BodiesFromOneAddressAreAQuarterOfThat) {
-  ServerOptions options = quick_options();
-  options.limits.max_body_bytes_total = 2000;
-  TestServer server(table(), std::move(options));
-  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n";
-  RawClient first(server);
-  first.send(post + std::string(400, 'x'));
-  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 400; }));
-  RawClient second(server);
-  second.send(post + std::string(400, 'x'));
-  EXPECT_THAT(second.read_answer(), HasSubstr("too_many_bodies"));
-  RawClient other("127.0.0.2", "127.0.0.1", server.listener().port);
-  other.send(post + std::string(400, 'x'));
-  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 800; }));
-  // What was held by one that has gone counts no more.
-  first.close();
-  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 400; }));
-  RawClient third(server);
-  third.send(post + std::string(400, 'x'));
-  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 800; }));
-}
+  TestServer server_{table(), held_options()};
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
 
-TEST(ConnectionLimits, AnAddressMayHoldExactlyItsQuarter) {
-  ServerOptions options = quick_options();
-  options.limits.max_body_bytes_total = 2000;
-  TestServer server(table(), std::move(options));
-  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
-  RawClient most(server);
-  most.send(post + "501\r\n\r\n" + std::string(500, 'x'));
-  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 500; }));
-  most.send("x");
-  EXPECT_THAT(most.read_answer(), StartsWith("HTTP/1.1 200"));
-  RawClient more(server);
-  more.send(post + "900\r\n\r\n" + std::string(501, 'x'));
+TEST_F(HeldBodies, OfOneProjectAreHalfOfAll) {
+  begin_body("hostile", 899);
+  ASSERT_TRUE(are_held(899));
+  RawClient& more = begin_body("hostile", 100);
+  ASSERT_TRUE(are_held(999));
+  more.send("x");
   EXPECT_THAT(more.read_answer(), HasSubstr("too_many_bodies"));
+}
+
+TEST_F(HeldBodies, OfOneProjectLeaveRoomForAnotherAtTheSameAddress) {
+  begin_body("hostile", 899);
+  ASSERT_TRUE(are_held(899));
+  EXPECT_THAT(begin_body("hostile", 200).read_answer(), HasSubstr("too_many_bodies"));
+  RawClient& victim = begin_body("victim", 500);
+  ASSERT_TRUE(are_held(1399));
+  victim.send(std::string(400, 'x'));
+  EXPECT_THAT(victim.read_answer(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HeldBodies, OfStrangersFromManyAddressesLeaveRoomForAProject) {
+  begin_body("", 400, "127.0.0.2");
+  ASSERT_TRUE(are_held(400));
+  for (int i = 3; i < 7; ++i) {
+    RawClient& stranger = begin_body("", 400, "127.0.0." + std::to_string(i));
+    EXPECT_THAT(stranger.read_answer(), HasSubstr("too_many_bodies"));
+  }
+  RawClient& victim = begin_body("victim", 500);
+  ASSERT_TRUE(are_held(900));
+  victim.send(std::string(400, 'x'));
+  EXPECT_THAT(victim.read_answer(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HeldBodies, OfOneThatHasGoneCountNoMore) {
+  begin_body("hostile", 899);
+  ASSERT_TRUE(are_held(899));
+  clients_.clear();
+  EXPECT_TRUE(are_held(0));
+  begin_body("hostile", 899);
+  EXPECT_TRUE(are_held(899));
 }
 
 TEST(ConnectionLimits, ASlowHeaderIsCutOff) {
@@ -261,9 +282,7 @@ TEST(ConnectionLimits, OneWithHalfAHeaderMakesRoom) {
 TEST(ConnectionLimits, TheOwnerOfMostConnectionsMakesRoom) {
   ServerOptions options = quick_options();
   options.limits.max_connections = 3;
-  options.project_of = [](const Request& request) {
-    return std::string(request.header("X-Project"));
-  };
+  options.owner_of = project_header;
   TestServer server(table(), std::move(options));
   const auto say_hello = [](RawClient& client, const std::string& project) {
     client.send("GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project + "\r\n\r\n");
@@ -278,6 +297,29 @@ TEST(ConnectionLimits, TheOwnerOfMostConnectionsMakesRoom) {
   RawClient third(server);
   EXPECT_THAT(say_hello(third, "hostile"), HasSubstr("hello\n"));
   EXPECT_TRUE(first.is_ended());
+  EXPECT_THAT(say_hello(small, "victim"), HasSubstr("hello\n"));
+}
+
+// As on a connection of a reverse proxy.
+TEST(ConnectionLimits, AConnectionBelongsToTheProjectOfItsLastKey) {
+  ServerOptions options = quick_options();
+  options.limits.max_connections = 3;
+  options.owner_of = project_header;
+  TestServer server(table(), std::move(options));
+  const auto say_hello = [](RawClient& client, const std::string& project) {
+    client.send("GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project + "\r\n\r\n");
+    return client.read_answer();
+  };
+  RawClient small(server);
+  say_hello(small, "victim");
+  RawClient proxied(server);
+  say_hello(proxied, "victim");
+  say_hello(proxied, "hostile");
+  RawClient second(server);
+  say_hello(second, "hostile");
+  RawClient third(server);
+  EXPECT_THAT(say_hello(third, "hostile"), HasSubstr("hello\n"));
+  EXPECT_TRUE(proxied.is_ended());
   EXPECT_THAT(say_hello(small, "victim"), HasSubstr("hello\n"));
 }
 
@@ -298,6 +340,100 @@ TEST(ConnectionLimits, RequestsInProgressAreBounded) {
   const auto response = server.client().send({.target = "/hello"});
   ASSERT_TRUE(response.has_value());
   EXPECT_EQ(response->status, 503);
+}
+
+// Requests whose handlers answer when they are told to.
+class HeldRequests : public ::testing::Test {
+ protected:
+  struct Gate {  // used on the server's thread
+    std::vector<asio::steady_timer*> waiting;
+  };
+  static Router held_table(const std::shared_ptr<Gate>& gate) {
+    Route held;
+    held.pattern = "/held";
+    held.handler = [gate](Request&, ResponseWriter&) -> Task<Response> {
+      asio::steady_timer timer(co_await asio::this_coro::executor,
+                               asio::steady_timer::time_point::max());
+      gate->waiting.push_back(&timer);
+      co_await timer.async_wait(kAwaitTuple);
+      co_return Response::text("held\n");
+    };
+    Route health =
+        route(Method::kGet, "/health", [](Request&) { return Response::text("well\n"); });
+    health.is_always_served = true;
+    return Router({std::move(held), std::move(health)});
+  }
+  static ServerOptions held_options() {
+    ServerOptions options = quick_options();
+    options.limits.max_requests = 8;
+    options.owner_of = project_header;
+    return options;
+  }
+  ~HeldRequests() override { answer_all(); }
+  void answer_all() {
+    server_.on_thread([this](Server&) {
+      for (asio::steady_timer* timer : gate_->waiting) timer->cancel();
+      gate_->waiting.clear();
+    });
+  }
+
+  void ask(RawClient& client, const std::string& project) {
+    client.send("GET /held HTTP/1.1\r\nHost: localhost\r\nX-Project: " + project + "\r\n\r\n");
+  }
+  // Requests of the project that wait for their answer.
+  void hold(const std::string& project, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      clients_.push_back(std::make_unique<RawClient>(server_));
+      ask(*clients_.back(), project);
+      ++held_;
+      ASSERT_TRUE(server_.eventually(
+          [&](const ServerFigures& f) { return f.requests_in_progress == held_; }));
+    }
+  }
+
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  TestServer server_{held_table(gate_), held_options()};
+  std::vector<std::unique_ptr<RawClient>> clients_;
+  std::size_t held_ = 0;
+};
+
+TEST_F(HeldRequests, OfOneProjectAndOfStrangersLeaveRoomForAnotherProject) {
+  hold("hostile", 4);
+  RawClient more(server_);
+  ask(more, "hostile");
+  EXPECT_THAT(more.read_answer(), HasSubstr("too_many_requests_in_progress"));
+  hold("", 2);
+  RawClient stranger(server_);
+  ask(stranger, "");
+  EXPECT_THAT(stranger.read_answer(), HasSubstr("too_many_requests_in_progress"));
+  hold("victim", 1);
+  answer_all();
+  EXPECT_THAT(clients_.back()->read_answer(), HasSubstr("held\n"));
+}
+
+TEST_F(HeldRequests, OfAllOwnersDoNotKeepHealthFromItsAnswer) {
+  for (const char* project : {"a", "a", "a", "a", "b", "b", "c", "d"}) hold(project, 1);
+  RawClient victim(server_);
+  ask(victim, "victim");
+  EXPECT_THAT(victim.read_answer(), HasSubstr("too_many_requests_in_progress"));
+  RawClient probe(server_);
+  probe.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(probe.read_answer(), HasSubstr("well\n"));
+}
+
+// As on a connection of a reverse proxy.
+TEST_F(HeldRequests, AreChargedToTheirOwnProjectOnAConnectionOfAnother) {
+  RawClient proxied(server_);
+  proxied.send("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Project: victim\r\n\r\n");
+  proxied.read_answer();
+  hold("hostile", 4);
+  ask(proxied, "hostile");
+  EXPECT_THAT(proxied.read_answer(), HasSubstr("too_many_requests_in_progress"));
+  ask(proxied, "victim");
+  ASSERT_TRUE(
+      server_.eventually([&](const ServerFigures& f) { return f.requests_in_progress == 5; }));
+  answer_all();
+  EXPECT_THAT(proxied.read_answer(), HasSubstr("held\n"));
 }
 
 class MalformedRequest : public ::testing::TestWithParam<const char*> {};

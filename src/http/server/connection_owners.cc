@@ -11,15 +11,13 @@ ConnectionOwners::Place::Place(ConnectionOwners& owners, const std::string& netw
 }
 
 void ConnectionOwners::Place::set_project(const std::string& project) {
-  if (owner_ == nullptr || has_project()) return;
+  if (owner_ == nullptr) return;
+  const bool has_project = &owner_->ranking == &owners_.projects_by_size_;
+  if (has_project && owner_->name == project) return;
   const bool was_waiting = is_waiting_;
   leave();
   join(owners_.find(owners_.projects_, owners_.projects_by_size_, project));
   set_waiting(was_waiting);
-}
-
-bool ConnectionOwners::Place::has_project() const {
-  return owner_ != nullptr && &owner_->ranking == &owners_.projects_by_size_;
 }
 
 void ConnectionOwners::Place::join(Owner& owner) {
@@ -35,14 +33,6 @@ void ConnectionOwners::Place::set_waiting(bool is_waiting) {
   } else {
     owner_->waiting.erase(position_);
   }
-}
-
-void ConnectionOwners::Place::begin_request() {
-  if (owner_ != nullptr) ++owner_->requests;
-}
-
-void ConnectionOwners::Place::end_request() {
-  if (owner_ != nullptr) --owner_->requests;
 }
 
 void ConnectionOwners::Place::leave() {

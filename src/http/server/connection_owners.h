@@ -1,7 +1,8 @@
 // Who holds how many connections, and whose connection is closed when there is no room for another.
 //
 // A connection belongs to the network that it came from (an IPv4 address or an IPv6 /64) until a
-// request on it has shown a key; then it belongs to the key's project. Connections that wait for a
+// request on it has shown a key; then it belongs to the project of the last key (a reverse proxy
+// sends requests of many projects over one connection). Connections that wait for a
 // request, or for the rest of a header, can be closed to make room. One of the largest owner's is:
 // the one that has waited longest. Networks together count as one owner beside the projects, so
 // that many strangers with a connection each do not push out a project.
@@ -36,14 +37,9 @@ class ConnectionOwners {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // The first project counts; later calls change nothing. A place that has left has none.
+    // The last project counts. A place that has left has none.
     void set_project(const std::string& project);
-    bool has_project() const;
     void set_waiting(bool is_waiting);
-    // Requests of its owner whose handlers run; counted between the two.
-    std::size_t requests() const { return owner_ == nullptr ? 0 : owner_->requests; }
-    void begin_request();
-    void end_request();
     void leave();
 
    private:
@@ -67,7 +63,6 @@ class ConnectionOwners {
     BySize& ranking;  // of its kind
     std::string name;
     std::size_t connections = 0;
-    std::size_t requests = 0;     // whose handlers run
     std::list<Place*> waiting{};  // longest first
   };
 

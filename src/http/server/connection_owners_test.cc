@@ -84,25 +84,16 @@ TEST_F(OwnersOfConnections, OneThatWasClosedOrHasLeftCountsNoMore) {
   EXPECT_FALSE(owners_.make_room());
 }
 
-TEST_F(OwnersOfConnections, RequestsAreCountedByOwner) {
-  ConnectionOwners::Place& first = add("first", "10.0.0.1", "hostile");
-  ConnectionOwners::Place& second = add("second", "10.0.0.2", "hostile");
-  ConnectionOwners::Place& other = add("other", "10.0.0.1", "victim");
-  first.begin_request();
-  second.begin_request();
-  EXPECT_EQ(first.requests(), 2u);
-  EXPECT_EQ(other.requests(), 0u);
-  first.end_request();
-  EXPECT_EQ(second.requests(), 1u);
-}
-
-TEST_F(OwnersOfConnections, TheFirstProjectCounts) {
-  ConnectionOwners::Place& place = add("moved", "10.0.0.1", "hostile");
-  place.set_project("victim");
-  add("other", "10.0.0.1", "hostile");
+TEST_F(OwnersOfConnections, TheLastProjectCounts) {
+  ConnectionOwners::Place& place = add("moved", "10.0.0.1", "victim");
   add("small", "10.0.0.1", "victim");
+  add("other", "10.0.0.1", "hostile");
+  place.set_project("hostile");
   EXPECT_TRUE(owners_.make_room());
-  EXPECT_THAT(cut_, ElementsAre("moved"));
+  EXPECT_THAT(cut_, ElementsAre("other"));
+  EXPECT_TRUE(owners_.make_room());
+  EXPECT_TRUE(owners_.make_room());
+  EXPECT_FALSE(owners_.make_room());
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "http/server/early_refusals.h"
 
+#include <strings.h>
+
 #include <string>
 #include <utility>
+
+#include "http/router.h"
 
 namespace glovebox::http {
 namespace {
@@ -12,6 +16,35 @@ Response with_retry_after(Response response) {
 }
 
 }  // namespace
+
+Response refuse_unread(Read why, std::size_t max_body) {
+  switch (why) {
+    case Read::kTimeout:
+      return Response::refuse(408, "request_timeout", "the request took too long to arrive");
+    case Read::kHeaderTooLarge:
+      return Response::refuse(431, "header_too_large", "the header is too large");
+    case Read::kBodyTooLarge:
+      return refuse_large_body(max_body);
+    case Read::kNoRoom:
+      return refuse_body_for_now();
+    default:
+      return Response::refuse(400, "malformed_request", "malformed HTTP/1.1 request");
+  }
+}
+
+Response refuse_method(const std::vector<Method>& allowed) {
+  Response response = Response::refuse(405, "method_not_allowed",
+                                       "method not allowed for this path; see the Allow header");
+  response.headers.add("Allow", allow_header(allowed));
+  return response;
+}
+
+std::optional<Response> refuse_expectation(const Request& request) {
+  const std::string expects(request.header("Expect"));
+  if (expects.empty() || ::strcasecmp(expects.c_str(), "100-continue") == 0) return std::nullopt;
+  return Response::refuse(417, "expectation_failed",
+                          "unsupported Expect header; only 100-continue is supported");
+}
 
 Response refuse_large_body(std::size_t limit) {
   return Response::refuse(413, "body_too_large",

@@ -70,6 +70,8 @@ asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size)
     co_return taken;
   }
   Transport& transport = connection_.transport_;
+  co_await connection_.give_way();
+  if (state_ != State::kOpen) co_return 0;  // cancelled
   for (;;) {
     if (!transport.is_open() || connection_.is_expired_) {
       state_ = State::kGone;
@@ -77,7 +79,11 @@ asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size)
     }
     std::size_t got = 0;
     const Io io = transport.read(into, size, got);
-    if (io == Io::kDone) co_return got;
+    if (io == Io::kDone) {
+      connection_.bytes_in_a_row_ += got;
+      co_return got;
+    }
+    connection_.bytes_in_a_row_ = 0;
     if (io == Io::kEnded || io == Io::kFailed) {
       state_ = State::kGone;
       co_return 0;

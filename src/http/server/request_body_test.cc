@@ -237,6 +237,54 @@ TEST(KnownLength, LessOrMoreThanThatClosesTheConnection) {
   }
 }
 
+// What each handler notes when it has its request, in a server whose thread is held up until one
+// client has sent a large body and another, behind it, a small request.
+class LargeBodies : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kLarge = 1 << 20;
+
+  static Router noting_table(const std::shared_ptr<std::vector<std::string>>& order) {
+    const auto note = [order](const char* what) {
+      return [order, what](Request&) {
+        order->emplace_back(what);
+        return Response::text("noted");
+      };
+    };
+    Route streamed;
+    streamed.method = Method::kPost;
+    streamed.pattern = "/streamed";
+    streamed.streams_body = true;
+    streamed.handler = [order](Request& request, ResponseWriter& writer) -> Task<Response> {
+      Result<Response> read = co_await read_all(request, writer);
+      order->emplace_back("large");
+      co_return read;
+    };
+    return Router({route(Method::kPost, "/large", note("large")), std::move(streamed),
+                   route(Method::kGet, "/small", note("small"))});
+  }
+  void send_to(const std::string& path) {
+    RawClient large(server_);
+    RawClient small(server_);
+    ASSERT_TRUE(server_.eventually([](const ServerFigures& f) { return f.connections == 2; }));
+    server_.on_thread([&](Server&) {
+      large.send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                 std::to_string(kLarge) + "\r\n\r\n");
+      EXPECT_TRUE(large.send_flood(kLarge));
+      small.send("GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    });
+    EXPECT_THAT(large.read_answer(), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(small.read_answer(), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(*order_, ::testing::ElementsAre("small", "large"));
+  }
+
+  const std::shared_ptr<std::vector<std::string>> order_ =
+      std::make_shared<std::vector<std::string>>();
+  TestServer server_{noting_table(order_), quick_options()};
+};
+
+TEST_F(LargeBodies, DoNotHoldUpOtherConnections) { send_to("/large"); }
+TEST_F(LargeBodies, ThatTheirHandlersReadDoNotEither) { send_to("/streamed"); }
+
 TEST(RouteFirst, AnswersBeforeThePathIsLookedAt) {
   Route first = route(Method::kGet, "(first)",
                       [](Request& request) { return Response::text("first " + request.target); });

@@ -100,6 +100,8 @@ Server::State::State(asio::io_context& io, Router table, ServerOptions given)
     : context(io),
       router(std::move(table)),
       options(std::move(given)),
+      requests(options.limits.max_requests),
+      body_bytes(options.limits.max_body_bytes_total),
       scratch(kScratchBytes),
       sweep_timer(io),
       drain_timer(io) {}
@@ -201,6 +203,8 @@ asio::awaitable<bool> Server::drained(std::chrono::steady_clock::time_point dead
 ServerFigures Server::figures() const {
   ServerFigures figures = state_->figures;
   figures.connections = state_->connections();
+  figures.requests_in_progress = state_->requests.total();
+  figures.body_bytes = state_->body_bytes.total();
   figures.idle_connections = state_->idle.size();
   return figures;
 }

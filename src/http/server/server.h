@@ -15,6 +15,7 @@
 #include "http/message.h"
 #include "http/origin_rules.h"
 #include "http/router.h"
+#include "http/server/fair_share.h"
 #include "http/server/listener.h"
 #include "http/tls.h"
 
@@ -32,8 +33,8 @@ struct ServerLimits {
   std::chrono::milliseconds idle_time{75'000};
   std::chrono::milliseconds linger_time{2'000};  // reading on after a refusal, so that it arrives
   std::size_t max_connections = 12'000;
-  std::size_t max_requests = 4'096;  // whose handlers run
-  // Of all requests together; of those from one address, a quarter of it.
+  // Of all requests in progress together; FairShare says what one owner may have.
+  std::size_t max_requests = 4'096;
   std::size_t max_body_bytes_total = std::size_t{1} << 30;
   // How often deadlines are looked at; their precision.
   std::chrono::milliseconds sweep_interval{1'000};
@@ -66,9 +67,9 @@ struct ServerOptions {
   // Sees a request of an allowed Host before its path is looked at. A route: this one answers,
   // whatever the path (it must live as long as the server); null: the router decides.
   std::function<const Route*(Request&)> route_first;
-  // The project whose key an admitted request shows; empty: it shows none. A connection is the
-  // project's from then on: see ConnectionOwners.
-  std::function<std::string(const Request&)> project_of;
+  // Whom an admitted request is charged to; a stranger's network is filled in. A connection is the
+  // project's whose key or token it showed last: see ConnectionOwners.
+  std::function<RequestOwner(const Request&)> owner_of;
   std::function<void(const Exchange&)> on_exchange;
 };
 

@@ -6,12 +6,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "http/server/connection_owners.h"
+#include "http/server/fair_share.h"
 #include "http/server/server.h"
 #include "http/tls.h"
 
@@ -26,7 +26,8 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   Router router;
   ServerOptions options;
   ServerFigures figures;
-  std::map<std::string, std::size_t> body_bytes_from;  // by remote address
+  FairShare requests;    // in progress
+  FairShare body_bytes;  // of requests in progress
   bool is_stopping = false;
 
   // Every connection is in one of the two. Idle ones are in the order in which they became idle, so

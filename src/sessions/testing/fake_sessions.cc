@@ -32,7 +32,8 @@ void FakeSessions::note(const SandboxId&, std::string_view kind, std::string mes
 PortAccess FakeSessions::port_access(std::string_view id) {
   const auto found = known.find(id);
   if (found == known.end()) return {};
-  PortAccess access{.session = nullptr, .token = found->second.token};
+  PortAccess access{
+      .session = nullptr, .token = found->second.token, .project = found->second.project};
   if (found->second.state == "running") access.session = found->second.session;
   return access;
 }

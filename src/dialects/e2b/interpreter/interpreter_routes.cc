@@ -19,6 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::string_view kExecutePattern = "/execute";
 constexpr std::uint64_t kMaxExecutionOutput = 16ull << 20;  // the maximum of /v1
 
 Response ascii_response(const json::value& value) { return Response::json(ascii_json(value)); }
@@ -67,20 +68,24 @@ std::span<const routing::RouteRow<InterpreterRoutes>> InterpreterRoutes::rows() 
   using http::Method;
   using routing::Access;
   static constexpr routing::RouteRow<InterpreterRoutes> kRows[] = {
-      {Method::kPost, "/execute", Access::kOpen, &InterpreterRoutes::execute,
+      {Method::kPost, kExecutePattern, Access::kOpen, &InterpreterRoutes::execute,
        "Run code in a context", http::kDefaultBodyLimit},
       {Method::kPost, "/contexts", Access::kOpen, &InterpreterRoutes::create_context,
-       "Create a code context", http::kDefaultBodyLimit},
+       "Create a code context"},
       {Method::kGet, "/contexts", Access::kOpen, &InterpreterRoutes::list_contexts,
        "List the code contexts of a sandbox", 0},
       {Method::kPost, "/contexts/{context}/restart", Access::kOpen,
-       &InterpreterRoutes::restart_context, "Restart a code context", http::kDefaultBodyLimit},
+       &InterpreterRoutes::restart_context, "Restart a code context"},
       {Method::kDelete, "/contexts/{context}", Access::kOpen, &InterpreterRoutes::delete_context,
        "End a code context", 0},
       {Method::kGet, "/health", Access::kOpen, &InterpreterRoutes::health,
        "Is the interpreter alive?", 0},
   };
   return kRows;
+}
+
+AccessToken InterpreterRoutes::token_for(const Request& request) {
+  return request.route == kExecutePattern ? AccessToken::kRequired : AccessToken::kOptional;
 }
 
 bool InterpreterRoutes::has_ended(const node::Session& session,

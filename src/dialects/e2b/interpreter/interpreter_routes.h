@@ -28,6 +28,9 @@ class InterpreterRoutes {
   explicit InterpreterRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
   static std::span<const routing::RouteRow<InterpreterRoutes>> rows();
+  // Whether the matched route requires the access token, to refuse a request before its body is
+  // read.
+  static AccessToken token_for(const http::Request& request);
 
   Task<http::Response> execute(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> create_context(http::Request& request, http::ResponseWriter& writer);

@@ -1,0 +1,72 @@
+// Shares among the owners of requests what the server has a bounded amount of: requests in
+// progress, bytes of bodies.
+//
+// An owner may take more while it has less than is free. One owner alone therefore gets half of
+// all, and one that comes later half of what is still free; as the first gives back and takes
+// again, both come to a third. Strangers count as one owner beside the projects, however many
+// networks they come from; among them, a network that has less may take more.
+//
+// One thread. Each step takes time logarithmic in the number of owners.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace glovebox::http {
+
+// Whom a request is charged to.
+struct RequestOwner {
+  enum class Kind : std::uint8_t {
+    kStranger,  // shows no credential; `name` is its network
+    kProject,   // shows a key or a token of the project
+    // Shows no credential and is for a sandbox of the project. Apart from the project's own
+    // requests: visitors of its public ports must not use up its share.
+    kVisitor,
+  };
+  Kind kind = Kind::kStranger;
+  std::string name{};
+
+  auto operator<=>(const RequestOwner&) const = default;
+};
+
+class FairShare {
+ public:
+  explicit FairShare(std::size_t most) : most_(most) {}
+  FairShare(const FairShare&) = delete;
+  FairShare& operator=(const FairShare&) = delete;
+
+  bool has_room(const RequestOwner& owner) const;
+  std::size_t total() const { return total_; }
+
+  // What one request has taken; given back at the end. `share` outlives it.
+  class Part {
+   public:
+    Part(FairShare& share, RequestOwner owner, std::size_t amount = 0)
+        : share_(share), owner_(std::move(owner)) {
+      set(amount);
+    }
+    ~Part() { set(0); }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+    void set(std::size_t amount);
+    bool may_grow() const { return share_.has_room(owner_); }
+
+   private:
+    FairShare& share_;
+    const RequestOwner owner_;
+    std::size_t amount_ = 0;
+  };
+
+ private:
+  const std::size_t most_;
+  std::size_t total_ = 0;
+  std::size_t strangers_ = 0;  // of total_
+  std::map<RequestOwner, std::size_t> taken_;
+};
+
+}  // namespace glovebox::http
