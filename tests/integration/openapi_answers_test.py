@@ -1,6 +1,7 @@
 # api/openapi.yaml tells the truth: every route in it is asked, well and badly, and each real answer
 # has a status, a type and a form that the contract names. The validator knows the part of JSON
 # Schema that the contract uses, and refuses to guess about the rest.
+import hashlib
 import json
 import os
 import re
@@ -228,6 +229,15 @@ class Answers(server.Served):
         self.check("POST", "/v1/run", 200, body={"command": "true"}, headers={"Idempotency-Key": "n"})
         self.check("POST", "/v1/run", 200, body={"command": "true"}, headers={"Idempotency-Key": "n"})
         self.check("POST", "/v1/run", 422, body={"command": "false"}, headers={"Idempotency-Key": "n"})
+        content, route = b"bytes of a bundle", "/v1/bundles/{digest}"
+        digest = hashlib.sha256(content).hexdigest()
+        named = {"command": "cat .glovebox-bundle", "bundle": digest}
+        self.check("POST", "/v1/run", 404, body=named)
+        self.check("PUT", route, 204, body=content, at=f"/v1/bundles/{digest}")
+        self.assertEqual(self.check("POST", "/v1/run", 200, body=named).json["stdout"], content.decode())
+        self.check("PUT", route, 400, body=b"other bytes", at=f"/v1/bundles/{digest}")
+        self.check("PUT", route, 401, body=content, at=f"/v1/bundles/{digest}", headers={"X-API-Key": "nope"})
+        self.check("PUT", route, 413, body=bytes((16 << 20) + 1), at=f"/v1/bundles/{digest}")
         secret, _ = self.server.new_key(limits={"runs_per_minute": 1})
         limited = self.server.client(secret)
         self.check("POST", "/v1/run", 200, body={"command": "true"}, client=limited)

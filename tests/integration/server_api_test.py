@@ -145,7 +145,7 @@ class Limits(server.Served):
         self.assertEqual((answer["exit_code"], answer["timed_out"], answer["error"]["code"], answer["stdout"]),
                          (124, True, "timed_out", "x\n"))
         spent = self.client.python("while True: pass", profile={"cpu_ms": 300, "timeout_ms": 30000})
-        self.assertEqual((spent["exit_code"], spent["timed_out"]), (124, True), spent)
+        self.assertEqual((spent["exit_code"], spent["timed_out"], spent["error"]["code"]), (124, True, "cpu_exceeded"))
         self.assertLess(spent["metrics"]["cpu_ms"], 5000)
 
     def test_memory(self):

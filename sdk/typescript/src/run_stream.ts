@@ -68,7 +68,7 @@ export async function follow<Answer>(
   return { ...camelize(whole), ...output };
 }
 
-const OF_THE_CODE = new Set(["exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"]);
+const OF_THE_CODE = new Set(["exception", "timed_out", "cpu_exceeded", "oom_killed", "killed", "cancelled", "context_died"]);
 
 /** An error of the code goes to the handler; an error of the platform ends the call. */
 async function tell(event: Record<string, unknown>, callbacks: LiveCallbacks): Promise<void> {

@@ -98,7 +98,7 @@ class Mime(Dict[str, Any]):
 
 @dataclass(frozen=True)
 class RunFailure:
-    """Why code failed: ``code`` is ``exception``, ``timed_out``, ``oom_killed``, ``killed`` …"""
+    """Why code failed: ``code`` is ``exception``, ``timed_out``, ``cpu_exceeded``, ``oom_killed``, ``killed`` …"""
 
     code: str
     message: str

@@ -290,4 +290,4 @@ class LiveResult:
         return from_json(kind, data)
 
 
-_FAILURES = frozenset(("exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"))
+_FAILURES = frozenset(("exception", "timed_out", "cpu_exceeded", "oom_killed", "killed", "cancelled", "context_died"))
