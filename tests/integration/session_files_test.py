@@ -210,6 +210,9 @@ class OddThings(FileTest):
             self.refused(404, "not_found", "GET", path=path)
         for path in ("/proc/sys/kernel/random/boot_id", "/proc/uptime", "/proc/1/stat"):
             self.assertTrue(self.good("GET", path=path).body.strip(), path)
+        # Neither of the process that reads them, nor of our agent, not even for root.
+        for path in ("/proc/self/maps", "/proc/self/mem", "/proc/thread-self/environ", "/proc/1/environ", "/proc/1/maps", "/proc/1/mem"):
+            self.refused(403, "permission_denied", "GET", path=path, user="root")
         types = {entry["name"]: entry["type"] for entry in self.good("GET", "/list", path=".").json["entries"]}
         self.assertEqual({name: types[name] for name in ("d", "fifo", "lfifo", "sock", "f")}, {"d": "directory", "fifo": "fifo", "lfifo": "symlink", "sock": "socket", "f": "file"})
         self.assertEqual(self.good("GET", "/stat", path="/dev/null").json["type"], "char_device")
