@@ -265,6 +265,7 @@ TEST_F(DependencyRoutes, ASandboxIsCreatedFromItsSetAndRecordsIt) {
                                                       {"preload", {"good"}},
                                                       {"requirements_sha256", nullptr},
                                                       {"lock_sha256", nullptr},
+                                                      {"host_packages", nullptr},
                                                       {"layer", packages_.made_layer}}));
   }
   const json::object plain = object(post("/v1/sandboxes", R"({"template":"python"})"));

@@ -144,7 +144,7 @@ TEST_F(McpRoutes, TheClientSaysWhichPackagesAndNetworkItsSandboxHas) {
         R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","_meta":{"glovebox/sandbox":)" +
             sandbox + "}}}");
   };
-  const api::Answer begun = begin_with(R"({"net":["pypi.org:443"]})");
+  const api::Answer begun = begin_with(R"({"net":{"allow":["pypi.org:443"]}})");
   EXPECT_THAT(std::string(result(begun).at("instructions").as_string()), HasSubstr("pypi.org"));
   const std::string session(begun.headers.get("Mcp-Session-Id"));
   EXPECT_EQ(text(post(session, call(1, "run_code", R"({"code":"a"})"))), "said a|");

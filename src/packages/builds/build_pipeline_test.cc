@@ -172,6 +172,7 @@ TEST_F(BuildPipelineTest, OnlyTheFetchingSandboxHasNetworkAndSettings) {
     }
   }
   EXPECT_EQ(installer.files.at("/home/user/in/wheels/good-1-py3-none-any.whl"), "a wheel");
+  EXPECT_EQ(installer.files.at("/home/user/in/layout.json"), R"({"host_packages":false})");
   EXPECT_EQ(room.spec.layer, kId);
   EXPECT_TRUE(room.spec.make_layer);
   EXPECT_TRUE(room.scripts.empty());  // nothing runs where a layer is made
