@@ -125,10 +125,10 @@ class Tab:
     """A page in a headless Chromium, by the protocol of its developer tools."""
 
     def __init__(self, url):
-        self.directory = tempfile.TemporaryDirectory(prefix="gbx-test-")
+        self.directory = tempfile.mkdtemp(prefix="gbx-test-")
         self.process = subprocess.Popen(
             [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0",
-             "--user-data-dir=" + self.directory.name, "about:blank"],
+             "--user-data-dir=" + self.directory, "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if found := re.search(r"ws://([\d.]+):(\d+)(/\S+)", line):
@@ -137,8 +137,12 @@ class Tab:
             raise AssertionError("the browser did not start")
         self.address = (found[1], int(found[2]))
         self.socket, self.number, self.session = WebSocket(self, found[3]), 0, None
-        target = self.ask("Target.createTarget", url=url)["targetId"]
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.ask("Page.enable")
+        self.ask("Page.navigate", url=url)
+        while self.socket.receive_json().get("method") != "Page.loadEventFired":
+            pass
 
     def headers(self, _=None):
         return {}
@@ -160,11 +164,17 @@ class Tab:
         return answer["result"].get("value")
 
     def close(self):
+        self.session = None
+        self.socket.send({"id": 0, "method": "Browser.close"})
+        self.process.wait(timeout=server.PATIENCE)
         self.socket.socket.close()
-        self.process.terminate()
-        self.process.wait()
         self.process.stderr.close()
-        self.directory.cleanup()
+
+        def is_removed():  # its other processes write a moment longer
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return not os.path.exists(self.directory)
+        if not sealed.wait_until(is_removed, server.PATIENCE):
+            raise AssertionError("the browser's files are still there")
 
 
 @unittest.skipUnless(CHROMIUM, "there is no chromium")
@@ -197,7 +207,7 @@ class Browser(server.Served):
         self.assertEqual(self.send(tab, "getRun", id=answer["id"])[:4], "200 ")
         self.assertEqual(self.send(tab, "getTemplate", name="python")[:4], "200 ")
         self.assertEqual(self.send(tab, "run", {"language": "python", "code": "1"}, key="gbx_wrong")[:4], "401 ")
-        self.assertIn("is missing", self.send(tab, "getTemplate"))
+        self.assertIn("is missing", self.send(tab, "getTemplate", name=""))
         # What a guest printed is text, and no script but the page's own runs.
         self.assertIs(tab.evaluate("typeof hacked === 'undefined' && document.images.length === 0"), True)
         self.assertNotEqual(tab.evaluate("getComputedStyle(document.querySelector('nav')).position"), "")
