@@ -47,8 +47,9 @@ struct PortProxyTest : ::testing::Test {
 
 TEST_F(PortProxyTest, AGuestSeesTheMaskAsItsHost) {
   const auto host = [&](std::string_view mask) {
-    return server.api->port_proxy.plan(request_with({}), 3000, RoutedBy::kHost, mask)
-        .headers.get("Host");
+    const http::ProxyPlan plan =
+        server.api->port_proxy.plan(request_with({}), 3000, RoutedBy::kHost, mask);
+    return std::string(plan.headers.get("Host"));
   };
   EXPECT_EQ(host(""), "localhost:3000");
   EXPECT_EQ(host("app.example.com"), "app.example.com");

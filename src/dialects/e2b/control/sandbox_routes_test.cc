@@ -61,7 +61,8 @@ TEST_F(E2bSandboxesWithADomain, AreReachedBelowIt) {
 TEST_F(E2bSandboxesWithADomain, AreReachedAtThePortThatTheClientUses) {
   const auto domain = [&](const char* host) {
     const http::Headers headers{{"Host", host}};
-    return value(call(Method::kPost, "/v2/sandboxes", "{}", {}, headers), 201).at("domain");
+    const json::value made = value(call(Method::kPost, "/v2/sandboxes", "{}", {}, headers), 201);
+    return std::string(made.at("domain").as_string());
   };
   EXPECT_EQ(domain("api.boxes.example:8443"), "boxes.example:8443");
   EXPECT_EQ(domain("api.boxes.example"), "boxes.example");
