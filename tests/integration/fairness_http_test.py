@@ -1,7 +1,9 @@
-# One project opens all the connections it can, listens to events without reading them, and makes the
-# server write log lines; another's requests are answered as before.
+# One project opens all the connections it can, keeps requests and bodies from their end, sends large
+# bodies, listens to events without reading them, and makes the server write log lines; another's
+# requests are answered as before.
 import os
 import resource
+import select
 import socket
 import sys
 
@@ -9,9 +11,24 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import fairness
 import sealed
 import server
+from sealed import wait_until
+from session import Session
 
 CONNECTIONS = 2000
 MOST_CONNECTIONS = 1024
+MOST_REQUESTS = 4096
+MAX_BODY = 32 << 20  # of /v1/run, by default
+
+
+def allow_open_files(count):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(count, most), max(count, most)))
+
+
+def header(method, path, **fields):
+    """A request's header, for a client that does not go on as http.client would."""
+    lines = [f"{method} {path} HTTP/1.1"] + [f"{name.replace('_', '-')}: {value}" for name, value in fields.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
 class Connections(fairness.TwoTenants):
@@ -19,8 +36,7 @@ class Connections(fairness.TwoTenants):
 
     def setUp(self):
         super().setUp()
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(4 * CONNECTIONS, most), max(4 * CONNECTIONS, most)))
+        allow_open_files(4 * CONNECTIONS)
 
     def test_idle_connections_and_slow_headers(self):
         held = []
@@ -40,6 +56,80 @@ class Connections(fairness.TwoTenants):
             finally:
                 for connection in held:
                     connection.close()
+
+
+LISTENER = """
+import socket, time
+held = []
+for port in (3000, 3001):
+    held.append(socket.socket())
+    held[-1].bind(("0.0.0.0", port))
+    held[-1].listen(4096)
+print("listening", flush=True)
+time.sleep(600)
+"""
+
+
+# Requests that do not come to their end.
+class Unfinished(fairness.TwoTenants):
+    def setUp(self):
+        super().setUp()
+        allow_open_files(4 * MOST_REQUESTS)
+        self.held = []
+        self.addCleanup(lambda: [connection.close() for connection in self.held])
+
+    def hold(self, content):
+        connection = socket.create_connection(self.client.address, timeout=30)
+        self.held.append(connection)
+        connection.sendall(content)
+        return connection
+
+    def test_requests_to_ports_that_do_not_answer(self):
+        session = Session(self.hostile, template="python")
+        self.addCleanup(session.kill)
+        session.put("/home/user/listener.py", LISTENER.encode())
+        session.start("python3 /home/user/listener.py > /home/user/said")
+        wait_until(lambda: "listening" in session.shell("cat /home/user/said")["stdout"])
+        host = f"3000-{session.id}.localhost"
+        with self.unhurt("HTTP requests in progress") as measure:
+            # As a visitor, and with the key: more than the server has in all.
+            visitors = [self.hold(header("GET", "/", Host=host)) for _ in range(MOST_REQUESTS // 2 + 1)]
+            asked = header("GET", session.path("/ports/3001/"), Host="localhost", X_API_Key=self.hostile_key)
+            callers = [self.hold(asked) for _ in range(MOST_REQUESTS // 2 + 1)]
+            # The control: both have all that they can get.
+            for kind in (visitors, callers):
+                refused, _, _ = select.select(kind[-1:], [], [], 60)
+                self.assertTrue(refused, "none was refused")
+                self.assertIn(b"too_many_requests_in_progress", refused[0].recv(65536))
+            self.assertEqual(self.client.get("/health/ready").status, 200)
+            measure()
+
+    def test_stalled_bodies(self):
+        whole = b" " * (MAX_BODY - 1)
+        with self.unhurt("request bodies") as measure:
+            for _ in range(9):
+                self.hold(header("POST", "/v1/run", Host="localhost", X_API_Key=self.hostile_key,
+                                 Content_Length=MAX_BODY) + whole)
+            measure()
+
+    def test_bodies_without_a_key_are_not_read(self):
+        for path, port in (("/execute", 49999), ("/process.Process/Start", 49983), ("/nothing", 49983)):
+            with self.subTest(path):
+                connection = self.hold(header("POST", path, Host=f"{port}-sbaaaaaaaaaaaaaaaaaaaa.localhost",
+                                              Content_Length=16 << 20))
+                status = 404 if path == "/nothing" else 502
+                self.assertIn(b"HTTP/1.1 %d " % status, connection.recv(65536))
+
+
+class LargeBodies(fairness.TwoTenants):
+    def test_bodies_that_are_refused(self):
+        body = b'{"language":"python","code":"' + b"x" * (30 << 20) + b'","nothing":1}'
+        with self.unhurt("large request bodies", fairness.SLOWER_CPU) as measure:
+            def send_large(client, _):
+                return client.call("POST", "/v1/run", body).status
+            with fairness.Hostile(self.hostile_client, send_large, 1) as attack:
+                measure()
+            self.assertGreater(attack.statuses.get(400, 0), 3, attack.statuses)
 
 
 # What makes events and log lines also takes processors, as much as it can.

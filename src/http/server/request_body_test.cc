@@ -274,7 +274,8 @@ class LargeBodies : public ::testing::Test {
     });
     EXPECT_THAT(large.read_answer(), StartsWith("HTTP/1.1 200"));
     EXPECT_THAT(small.read_answer(), StartsWith("HTTP/1.1 200"));
-    EXPECT_THAT(*order_, ::testing::ElementsAre("small", "large"));
+    server_.on_thread(
+        [&](Server&) { EXPECT_THAT(*order_, ::testing::ElementsAre("small", "large")); });
   }
 
   const std::shared_ptr<std::vector<std::string>> order_ =
