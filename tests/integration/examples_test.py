@@ -161,7 +161,7 @@ class PrivateServer(Example):
         nasty = {i for i in range(1000) if i % 100 == 33 or i % 250 == 77 or i % 500 == 444}
         outcomes = dict(reversed(line.split(None, 1)) for line in said.splitlines()[1:-1])
         self.assertEqual(outcomes, {"a value": str(1000 - len(nasty)), "ZeroDivisionError": "10",
-                                    "RemoteOutOfMemory": "4", "RemoteTimeout": "2"})
+                                    "RemoteOutOfMemory": "4", "RemoteKilled": "2"})
         total = sum(sum(n * n for n in range(i)) for i in range(1000) if i not in nasty)
         self.assertTrue(said.endswith(f"the sum of all values: {total}\n"), said)
 
