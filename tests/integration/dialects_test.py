@@ -2,6 +2,7 @@
 # goes wrong, and who sees what.
 import datetime
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -466,7 +467,7 @@ class Waiting(server.Served):
         return int(found[0].rsplit(" ", 1)[1]) if found else 0
 
     def wait_full(self):
-        self.assertTrue(wait_until(lambda: self.figure("glovebox_pool_idle") == 2, server.PATIENCE))
+        self.assertTrue(wait_until(lambda: self.figure("glovebox_pool_idle") >= 2, server.PATIENCE))
 
     def make(self, session, client=None, **fields):
         client = client or self.client
@@ -505,6 +506,21 @@ class Waiting(server.Served):
         self.assertTrue(wait_until(lambda: self.figure("glovebox_pool_idle") == 3, server.PATIENCE))
         self.make("theirs-too", client=other)
         self.assertEqual(self.figure("glovebox_pool_hits_total"), before + 1)
+
+    def test_what_waited_for_a_killed_server_is_ended_by_the_next(self):
+        kept = self.make("kept")["sandbox_id"]
+        self.wait_full()
+        os.kill(self.server.info["pid"], signal.SIGKILL)
+        self.client.close()
+        self.assertTrue(wait_until(self.server.is_ready_again, server.PATIENCE))
+
+        def only_what_is_wanted_lives():
+            text = self.client.get("/metrics").text
+            waiting = server.metric(text, "glovebox_pool_idle") + server.metric(text, "glovebox_pool_making")
+            return server.metric(text, "glovebox_sandboxes_alive") == waiting + len(
+                self.client.get("/v1/sandboxes?state=running").json["sandboxes"])
+        self.assertTrue(wait_until(only_what_is_wanted_lives, server.PATIENCE))
+        self.assertEqual(self.client.get("/v1/sandboxes/" + kept).json["state"], "running")
 
     def test_a_projects_template_keeps_runs_and_sessions_waiting(self):
         body = {"name": "ready", "from": "base", "pool": {"min": 1, "max": 2}, "session_pool": {"min": 1}}
