@@ -17,9 +17,9 @@ FUZZ_SECONDS ?= 30
 # `glovebox doctor` says how to install what a template lacks.
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
-  python3 python3-dev python3-pip nodejs curl
+  python3 python3-dev python3-pip python3-yaml nodejs curl
 # What tests and comparisons need besides.
-packages_test := python3-yaml python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
+packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
   git procps util-linux iproute2 openssl libcap2-bin chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)

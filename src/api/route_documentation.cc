@@ -6,6 +6,7 @@
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
 #include "api/routes/docs_routes.h"
+#include "api/routes/engine_routes.h"
 #include "api/routes/event_routes.h"
 #include "api/routes/exec_routes.h"
 #include "api/routes/exec_stream.h"
@@ -54,7 +55,7 @@ std::vector<RouteInfo> documented_routes() {
   append_all<RunRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes, SandboxMetricsRoutes,
              SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes, ContextRoutes, CodeRoutes,
              FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes, TemplateRoutes, LayerRoutes,
-             EventRoutes, KeyRoutes, OperationsRoutes, DocsRoutes>(all);
+             EngineRoutes, EventRoutes, KeyRoutes, OperationsRoutes, DocsRoutes>(all);
   e2b::Dialect::append_info(all);
   workspace::Dialect::append_info(all);
   sessions_api::Dialect::append_info(all);

@@ -105,6 +105,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
                      on.usage, metrics}),
+      engine_routes_({on.node, settings.engine, settings.min_grade}),
       event_routes_({authenticator, on.events}),
       key_routes_({on.store}),
       operations_routes_({settings.version, on.node, on.session_service, on.store, metrics,
@@ -120,8 +121,8 @@ http::Router ServerApi::make_router() {
   add(run_routes_, function_routes_, run_record_routes_, sandbox_routes_, sandbox_metrics_routes_,
       snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_, context_routes_,
       code_routes_, file_routes_, file_tree_routes_, file_watch_routes_, port_routes_,
-      template_routes_, layer_routes_, event_routes_, key_routes_, operations_routes_,
-      docs_routes_);
+      template_routes_, layer_routes_, engine_routes_, event_routes_, key_routes_,
+      operations_routes_, docs_routes_);
   e2b.add_routes(table);
   workspace.add_routes(table);
   sessions_api.add_routes(table);

@@ -13,6 +13,7 @@
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
 #include "api/routes/docs_routes.h"
+#include "api/routes/engine_routes.h"
 #include "api/routes/event_routes.h"
 #include "api/routes/exec_routes.h"
 #include "api/routes/exec_stream.h"
@@ -175,6 +176,7 @@ class ServerApi {
   PortRoutes port_routes_;
   TemplateRoutes template_routes_;
   LayerRoutes layer_routes_;
+  EngineRoutes engine_routes_;
   EventRoutes event_routes_;
   KeyRoutes key_routes_;
   OperationsRoutes operations_routes_;

@@ -98,13 +98,31 @@ bool origin_allowed(const OriginRules& rules, std::string_view origin) {
                      [&](const std::string& known) { return lowered(known) == text; });
 }
 
+bool is_own_page(const OriginRules& rules, std::string_view origin, std::string_view host,
+                 std::string_view local) {
+  const std::string addressed = lowered(host);
+  const std::string from = lowered(origin);
+  if (from != "http://" + addressed && from != "https://" + addressed) return false;
+  const HostPort parts = split_host(addressed);
+  if (!parts.is_good) return false;
+  if (parts.name == "localhost" || parts.name == "127.0.0.1" || parts.name == "[::1]") return true;
+  for (const std::string& address : rules.listen_addresses) {
+    if (names_address(addressed, parts, is_wildcard(address) ? local : address)) return true;
+  }
+  return std::any_of(rules.domains.begin(), rules.domains.end(), [&](const std::string& domain) {
+    const std::string own = lowered(domain);
+    return !own.empty() && (parts.name == own || parts.name == "api." + own);
+  });
+}
+
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors) {
   if (!host_allowed(rules, request.host, request.local)) return OriginVerdict::kHostNotAllowed;
   const std::string* origin = request.headers.find("Origin");
   if (origin == nullptr || cors != Cors::kConfigured) return OriginVerdict::kAllowed;
   if (request.headers.count("Origin") > 1) return OriginVerdict::kOriginNotAllowed;
-  return origin_allowed(rules, *origin) ? OriginVerdict::kAllowed
-                                        : OriginVerdict::kOriginNotAllowed;
+  const bool is_allowed =
+      origin_allowed(rules, *origin) || is_own_page(rules, *origin, request.host, request.local);
+  return is_allowed ? OriginVerdict::kAllowed : OriginVerdict::kOriginNotAllowed;
 }
 
 Response refusal(OriginVerdict verdict) {

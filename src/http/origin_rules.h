@@ -32,6 +32,11 @@ enum class OriginVerdict : std::uint8_t {
 bool host_allowed(const OriginRules& rules, std::string_view host, std::string_view local = {});
 bool listens_everywhere(const OriginRules& rules);
 bool origin_allowed(const OriginRules& rules, std::string_view origin);
+// A page of this server itself, like /docs: the Origin is the name and port that the request is
+// addressed to, and that is a name of the server. Names below `localhost` and below a domain are
+// left out, but for "api.": there, pages of guests are served.
+bool is_own_page(const OriginRules& rules, std::string_view origin, std::string_view host,
+                 std::string_view local = {});
 
 // The verdict on a request; a route with Cors::kAny accepts every Origin.
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors);

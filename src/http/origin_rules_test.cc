@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace glovebox::http {
 namespace {
 
@@ -90,6 +94,43 @@ TEST(OriginRules, ASecondOriginIsRefused) {
   }
   EXPECT_EQ(judge(rules(), request_of("localhost", good), Cors::kConfigured),
             OriginVerdict::kAllowed);
+}
+
+TEST(OriginRules, APageOfTheServerItselfMayUseIt) {
+  for (const auto& [host, origin] : std::vector<std::pair<std::string, std::string>>{
+           {"localhost:7070", "http://localhost:7070"},
+           {"127.0.0.1:7070", "http://127.0.0.1:7070"},
+           {"[::1]:7070", "http://[::1]:7070"},
+           {"192.0.2.7:7070", "http://192.0.2.7:7070"},
+           {"Box.example.com", "https://box.example.com"},
+           {"api.box.example.com:8443", "https://api.box.example.com:8443"}}) {
+    EXPECT_EQ(judge(rules(), request_of(host, origin), Cors::kConfigured), OriginVerdict::kAllowed)
+        << host << " and " << origin;
+  }
+}
+
+TEST(OriginRules, APageOfAnotherPortNameOrGuestMayNot) {
+  for (const auto& [host, origin] : std::vector<std::pair<std::string, std::string>>{
+           {"localhost:7070", "http://localhost:8080"},
+           {"localhost:7070", "http://localhost"},
+           {"localhost:7070", "http://127.0.0.1:7070"},
+           {"localhost:7070", "http://8000-sb1.localhost:7070"},
+           {"localhost:7070", "ftp://localhost:7070"},
+           {"localhost:7070", "http://localhost:7070.evil.example"},
+           {"localhost:7070", "http://localhost:7070/"},
+           {"localhost:7070", "http://evil@localhost:7070"},
+           {"localhost:7070", "null"},
+           // Below these names guests serve pages, whose own requests have this very Origin.
+           {"8000-sb1.localhost:7070", "http://8000-sb1.localhost:7070"},
+           {"8000-sb1.box.example.com", "https://8000-sb1.box.example.com"}}) {
+    EXPECT_EQ(judge(rules(), request_of(host, origin), Cors::kConfigured),
+              OriginVerdict::kOriginNotAllowed)
+        << host << " and " << origin;
+  }
+  // A name that was pointed at this server is not the server's, whatever its page says.
+  EXPECT_EQ(judge(rules(), request_of("evil.example:7070", "http://evil.example:7070"),
+                  Cors::kConfigured),
+            OriginVerdict::kHostNotAllowed);
 }
 
 TEST(OriginRules, APreflightNamesTheOriginAndTheMethods) {

@@ -21,7 +21,10 @@ class DocsRoutes {
 
   Task<http::Response> front_page(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> openapi(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> openapi_as_json(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> docs(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> style(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> script(http::Request& request, http::ResponseWriter& writer);
 
  private:
   const Dependencies deps_;
