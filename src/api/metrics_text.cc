@@ -65,9 +65,10 @@ void write_pools(Writer& writer, const node::NodeFigures& node) {
                         auto figure) {
     writer.begin(name, type, help);
     for (const node::PoolFigures& pool : node.pools) {
-      writer.series(
-          label("template", pool.template_name) + "," + label("engine", engine_name(pool.engine)),
-          figure(pool));
+      writer.series(label("template", pool.template_name) + "," +
+                        label("engine", engine_name(pool.engine)) +
+                        (pool.is_of_sessions ? "," + label("of", "sessions") : ""),
+                    figure(pool));
     }
   };
   using Pool = node::PoolFigures;

@@ -292,11 +292,10 @@ Result<> check_servable(const Loaded& loaded) {
   if (settings.mcp_disk != 0 && settings.mcp_disk < (1u << 20)) {
     return refuse("mcp.disk", "must be at least 1M");
   }
-  if (settings.workspace_pool_size != 0) {
-    return refuse("workspace.pool_size",
-                  "must be 0, not " + std::to_string(settings.workspace_pool_size) +
-                      ": sessions are created on request, in milliseconds, and none "
-                      "waits in a pool");
+  if (settings.workspace_pool_size > settings.pool_max) {
+    return refuse("workspace.pool_size", "must be at most pools.max, which is " +
+                                             std::to_string(settings.pool_max) + ", not " +
+                                             std::to_string(settings.workspace_pool_size));
   }
   return {};
 }

@@ -250,20 +250,21 @@ TEST_F(Load, TheServersUidFollowsTheLaunchersPolicy) {
 TEST_F(Load, TakesTheWordsOfWorkspaceUsers) {
   around_.environment = {"SANDBOX_CPU_QUOTA=0.5",      "SANDBOX_MEMORY_LIMIT=131072",
                          "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=true",
-                         "SANDBOX_POOL_SIZE=0",        "SANDBOX_OF_SOMEBODY=else"};
+                         "SANDBOX_POOL_SIZE=4",        "SANDBOX_OF_SOMEBODY=else"};
   const auto loaded = load_with({});
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->settings.workspace_cpu_quota, "0.5");
   EXPECT_EQ(loaded->settings.workspace_memory_limit, 131072u);
   EXPECT_EQ(loaded->settings.workspace_timeout_seconds, 20u);
   EXPECT_TRUE(loaded->settings.workspace_allow_network);
+  EXPECT_EQ(loaded->settings.workspace_pool_size, 4u);
   EXPECT_EQ(origin(*loaded, "workspace.cpu_quota"), "environment SANDBOX_CPU_QUOTA");
   EXPECT_TRUE(check_servable(*loaded));
 }
 
 TEST_F(Load, RefusesToServeWhatItCannotDo) {
   for (const char* variable :
-       {"SANDBOX_POOL_SIZE=1", "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
+       {"SANDBOX_POOL_SIZE=65", "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
     around_.environment = {variable};
     const auto loaded = load_with({});
     ASSERT_TRUE(loaded) << variable;  // for commands that serve nothing

@@ -59,10 +59,10 @@ struct Settings {
   // [log]
   std::string log_level;
   bool log_requests = true;
-  // [workspace]; 0 and empty: the template's
+  // [workspace]; 0 and empty: the protocol's own default
   std::string workspace_cpu_quota;
   std::uint64_t workspace_memory_limit = 0;  // KB
-  bool workspace_allow_network = false;
+  bool workspace_allow_network = true;
   std::uint64_t workspace_timeout_seconds = 0;
   std::uint64_t workspace_pool_size = 0;
   // [mcp]; 0 and empty: the template's

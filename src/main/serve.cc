@@ -198,6 +198,7 @@ api::ApiSettings api_settings(const Settings& settings, const http::Listener& li
   }
   out.workspace.allow_network = settings.workspace_allow_network;
   out.workspace.timeout = std::chrono::seconds(settings.workspace_timeout_seconds);
+  out.workspace.pool_size = static_cast<std::uint32_t>(settings.workspace_pool_size);
   out.mcp = mcp_settings(settings);
   return out;
 }
@@ -324,6 +325,8 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   TRY(api_options.secret, store::server_secret(places.store_dir));
   api_options.ceiling = ceiling;
   api_options.workspace.reach = net::all_allowed(ceiling);
+  if (api_options.workspace.reach.is_none()) api_options.workspace.allow_network = false;
+  node->set_session_pools("workspace", workspace::waiting_sessions(api_options.workspace));
   const api::ServerApi::Dependencies api_dependencies{
       io,        *node,     node->sessions(), *store,           usage, events, templates,
       snapshots, *packages, sessions,         sessions.registry};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,21 @@ enum class RuntimeKind : std::uint8_t {
   kNone = 1,  // programs are executed; nothing waits
   kPython,    // a zygote is forked into each sandbox
   kNode,      // a process is started ahead in each sandbox
+};
+
+// How many sandboxes wait: `min` even without demand, and never more than `max`.
+struct PoolBounds {
+  std::uint32_t min = 0;
+  std::uint32_t max = 0;
+  bool operator==(const PoolBounds&) const = default;
+};
+
+// What a project wants to wait of a template of its own.
+struct TemplatePools {
+  std::string project{};
+  std::optional<PoolBounds> runs{};  // none: its base's maximum, and nothing without demand
+  PoolBounds sessions{};
+  bool operator==(const TemplatePools&) const = default;
 };
 
 struct Template {

@@ -101,6 +101,10 @@ void Node::attach_launcher(UniqueFd socket) {
 
 void Node::attach_gateway(UniqueFd socket) { state_->networks.attach_gateway(std::move(socket)); }
 
+void Node::set_session_pools(const std::string& who, std::vector<SessionPoolRequest> wanted) {
+  state_->allocator.set_session_pools(who, std::move(wanted));
+}
+
 NetworkService& Node::networks() { return state_->networks; }
 
 SessionService& Node::sessions() { return state_->sessions; }

@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "node/layers/layer_service.h"
 #include "node/networks/network_service.h"
 #include "node/node_options.h"
+#include "node/pools/session_pools.h"
 #include "node/runs/run_service.h"
 #include "node/sessions/session_service.h"
 #include "node/templates/template_service.h"
@@ -36,6 +38,9 @@ class Node final : public RunService {
   std::vector<TemplateStatus> templates() const override;
   const TemplateStatus* find_template(std::string_view name) const override;
   NodeFigures figures() const override;
+
+  // Which sessions wait ahead of requests; replaces what `who` wanted before.
+  void set_session_pools(const std::string& who, std::vector<SessionPoolRequest> wanted);
 
   // Valid as long as this object.
   SessionService& sessions();

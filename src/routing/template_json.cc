@@ -43,6 +43,7 @@ json::object template_json(const TemplateStatus& status) {
                       {"layers", std::move(layers)},
                       {"profile", template_profile_json(made_of.limits)},
                       {"pool", {{"min", made_of.pool_min}, {"max", made_of.pool_max}}},
+                      {"session_pool", {{"min", 0}, {"max", 0}}},
                       {"state", state_name(status.state)},
                       {"generation", status.generation},
                       {"zygotes", status.zygotes},
@@ -70,6 +71,7 @@ json::object project_template_json(const templates::ProjectTemplates& templates,
   object["env"] = std::move(env);
   object["dependencies"] = packages::dependencies_json(made.dependencies);
   if (!made.snapshot.empty()) object["snapshot"] = made.snapshot;
+  object["session_pool"] = {{"min", made.session_pool.min}, {"max", made.session_pool.max}};
   object["created_at"] = utc_text(made.created_ms);
   return object;
 }

@@ -34,7 +34,8 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   TRY(packages::ChosenTemplate chosen,
       packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
   const Template& made_of = chosen.made_of();
-  const Profile profile = fill_in(request.profile, made_of.limits);
+  const Profile profile =
+      fill_in(request.profile, with_defaults(made_of.limits, request.default_limits));
   SessionPlan plan;
   plan.profile_hash = store::sha256_hex(canonical_text(profile));
   plan.spec.template_name = chosen.set ? request.set_template : made_of.name;
@@ -44,12 +45,8 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   }
   plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
-  plan.spec.limits = profile.limits;
+  plan.spec.limits = session_limits(profile.limits);
   plan.spec.net = profile.net;
-  // As many files as a disk of this size would have: packages and checkouts have many small files.
-  const std::uint64_t inodes = std::min<std::uint64_t>(profile.limits.disk_bytes / 4096, 1u << 20);
-  plan.spec.limits.disk_inodes =
-      std::max(profile.limits.disk_inodes, static_cast<std::uint32_t>(inodes));
   for (const ProfileMount& mount : profile.mounts) {
     plan.spec.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
   }

@@ -35,6 +35,8 @@ struct CreateRequest {
   std::string agent_id;
   bool private_ports = false;
   std::optional<Grade> min_grade;
+  // Of the dialect, where the request has no limit of its own.
+  LimitDefaults default_limits{};
   // The request has no profile.net; the dialect added a network that its clients expect. On a host
   // without networks the sandbox is created without one.
   bool net_is_default = false;

@@ -295,6 +295,12 @@ CREATE TRIGGER snapshots_removed AFTER DELETE ON snapshots BEGIN
     WHERE project = old.project;
 END;
 )sql"},
+    {"how many sandboxes of a template wait", R"sql(
+ALTER TABLE templates ADD COLUMN pool_min INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE templates ADD COLUMN pool_max INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE templates ADD COLUMN session_pool_min INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE templates ADD COLUMN session_pool_max INTEGER NOT NULL DEFAULT 0;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

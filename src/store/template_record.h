@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/dependencies.h"
@@ -20,6 +21,8 @@ struct TemplateRecord {
   Dependencies dependencies{};
   std::string snapshot{};  // it stands for, or empty: then the definition is not the launcher's
   std::string layer{};     // that its packages came to: they stay what they were; or empty
+  std::optional<PoolBounds> pool{};  // of runs; none: its base's maximum, nothing without demand
+  PoolBounds session_pool{};
   bool operator==(const TemplateRecord&) const = default;
 };
 

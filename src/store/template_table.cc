@@ -3,14 +3,20 @@
 #include "store/session_record.h"
 
 namespace glovebox::store {
+namespace {
+
+constexpr std::int64_t kNoBound = -1;
+
+}  // namespace
 
 Result<> TemplateTable::insert(const TemplateRecord& made) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
   TRY(Statement insert,
       db_.prepare("INSERT INTO templates(id, project, name, base, description, key_id, created_ms, "
                   "preload, env, wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for, dependencies, snapshot, layer) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, dependencies, snapshot, layer, pool_min, pool_max, "
+                  "session_pool_min, session_pool_max) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const TemplateDefinition& definition = made.definition;
   const std::string preload = pack_texts(definition.preload);
   const std::string env = pack_texts(definition.env);
@@ -23,7 +29,9 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
                    static_cast<std::int64_t>(limits.cpu_time.count()), limits.memory_bytes,
                    limits.disk_bytes, limits.pids, limits.cpu_thousandths,
                    static_cast<int>(limits.asked_for), Blob{dependencies}, made.snapshot,
-                   made.layer)
+                   made.layer, made.pool ? std::int64_t{made.pool->min} : kNoBound,
+                   made.pool ? std::int64_t{made.pool->max} : kNoBound, made.session_pool.min,
+                   made.session_pool.max)
              .run());
   return transaction.commit();
 }
@@ -48,7 +56,8 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
   TRY(Statement select,
       db_.prepare("SELECT id, project, name, base, description, key_id, created_ms, preload, env, "
                   "wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for, dependencies, snapshot, layer FROM templates ORDER BY seq"));
+                  "limits_asked_for, dependencies, snapshot, layer, pool_min, pool_max, "
+                  "session_pool_min, session_pool_max FROM templates ORDER BY seq"));
   std::vector<TemplateRecord> templates;
   while (true) {
     TRY(const bool row, select.next());
@@ -65,7 +74,13 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
                                        .limits = {}},
                         .dependencies = unpack_dependencies(select.text(16)),
                         .snapshot = select.text(17),
-                        .layer = select.text(18)};
+                        .layer = select.text(18),
+                        .session_pool = {static_cast<std::uint32_t>(select.integer(21)),
+                                         static_cast<std::uint32_t>(select.integer(22))}};
+    if (select.integer(19) != kNoBound) {
+      made.pool = {static_cast<std::uint32_t>(select.integer(19)),
+                   static_cast<std::uint32_t>(select.integer(20))};
+    }
     Limits& limits = made.definition.limits;
     limits.wall = std::chrono::milliseconds(select.integer(9));
     limits.cpu_time = std::chrono::milliseconds(select.integer(10));

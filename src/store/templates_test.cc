@@ -26,6 +26,8 @@ TemplateRecord made(std::string project, std::string name) {
       .packages = {}, .requirements = "", .lock = "lock-version = \"1.0\"\n", .preload = {"x.y"}};
   record.snapshot = "sn0123456789abcdefghij";
   record.layer = std::string(32, 'a');
+  record.pool = {1, 8};
+  record.session_pool = {2, 3};
   Limits& limits = record.definition.limits;
   limits.wall = std::chrono::milliseconds(12'345);
   limits.cpu_time = std::chrono::milliseconds(77);
@@ -57,6 +59,8 @@ TEST_F(Templates, AreThereForTheNextServer) {
   plain.dependencies = {};
   plain.snapshot.clear();
   plain.layer.clear();
+  plain.pool.reset();
+  plain.session_pool = {};
   for (const TemplateRecord& one : {first, second, plain}) {
     ASSERT_TRUE(add(one));
   }

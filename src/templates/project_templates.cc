@@ -30,6 +30,16 @@ bool is_defined_at_load(const store::TemplateRecord& made) {
   return made.dependencies.empty() && made.snapshot.empty();
 }
 
+TemplatePools pools_of(const store::TemplateRecord& made) {
+  if (!made.pool && made.session_pool == PoolBounds{}) return {};
+  return {.project = made.project, .runs = made.pool, .sessions = made.session_pool};
+}
+
+// What waits without demand.
+std::uint32_t waiting_of(const store::TemplateRecord& made) {
+  return (made.pool ? made.pool->min : 0) + made.session_pool.min;
+}
+
 tl::unexpected<Error> of_a_snapshot(const std::string& name) {
   return fail(
       Errc::kInvalidArgument,
@@ -45,6 +55,7 @@ Result<> ProjectTemplates::load() {
   std::vector<TemplateDefinition> definitions;
   for (store::TemplateRecord& record : records) {
     if (is_defined_at_load(record)) definitions.push_back(record.definition);
+    service_.set_pools(record.definition.id, pools_of(record));
     Place place(record.project, record.name);
     by_id_.emplace(record.definition.id, place);
     all_.emplace(std::move(place), std::move(record));
@@ -74,6 +85,17 @@ Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const 
     return fail(Errc::kResourceExhausted, "the project reached its limit of " +
                                               std::to_string(count) +
                                               " templates; remove one first");
+  }
+  // What waits without demand takes from the host what others could use.
+  std::uint32_t waiting = waiting_of(wanted);
+  for (const auto& [other, record] : all_) {
+    if (is_its(other.first)) waiting += waiting_of(record);
+  }
+  if (waiting_of(wanted) > 0 && waiting > kMostWaitingOfAProject) {
+    return fail(Errc::kPolicy, "pool.min: the templates of a project may keep " +
+                                   std::to_string(kMostWaitingOfAProject) +
+                                   " sandboxes waiting together; with this one it would be " +
+                                   std::to_string(waiting));
   }
   if (!wanted.snapshot.empty()) return {};
   if (find(wanted.project, definition.from) != nullptr) {
@@ -119,17 +141,24 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
   const Place place(wanted.project, wanted.name);
   const std::string id = wanted.definition.id;
   const Reserved reserved(being_made_, place);
+  service_.set_pools(id, pools_of(wanted));
   // First at the launcher, which may refuse it. If storing it fails, the launcher forgets it.
+  Result<> defined;
   if (define) {
-    CO_TRY_OK(co_await define(wanted));
+    defined = co_await define(wanted);
   } else {
-    CO_TRY_OK(co_await service_.define(wanted.definition));
+    defined = co_await service_.define(wanted.definition);
+  }
+  if (!defined) {
+    service_.set_pools(id, {});
+    co_return fail(std::move(defined.error()));
   }
   const store::Ask<void> ask = [&](store::Callback<> done) {
     store_.add_template(wanted, std::move(done));
   };
   Result<> stored = co_await store::store_call(ask);
   if (!stored) {
+    service_.set_pools(id, {});
     service_.forget(id);
     co_return fail(std::move(stored.error()));
   }
@@ -151,6 +180,7 @@ Task<> ProjectTemplates::remove(std::string project, std::string name) {
   by_id_.erase(id);
   const bool was_defined = known->snapshot.empty();
   all_.erase({project, name});
+  service_.set_pools(id, {});
   if (was_defined) service_.forget(id);
   log::info("template removed", {{"project", project}, {"template", name}, {"id", id}});
   co_return Result<>();
@@ -250,6 +280,10 @@ TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) co
     } else if (is_reported) {
       status.error = "from: there is no template \"" + definition.from + "\" any longer";
     }
+  }
+  if (made.pool) {
+    status.description.pool_min = made.pool->min;
+    status.description.pool_max = made.pool->max;
   }
   status.description.name = made.name;
   status.description.description = made.description;

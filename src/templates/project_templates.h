@@ -25,6 +25,8 @@ namespace glovebox::templates {
 class ProjectTemplates {
  public:
   static constexpr std::size_t kMostOfAProject = 16;
+  // Sandboxes that wait without demand, of all its templates together.
+  static constexpr std::uint32_t kMostWaitingOfAProject = 16;
   // In any 60 seconds: each costs the launcher work and an interpreter start.
   static constexpr std::size_t kMostInAMinute = 30;
   using TimePoint = std::chrono::steady_clock::time_point;

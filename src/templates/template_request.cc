@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <optional>
 
 #include "model/profile.h"
 #include "model/template_rules.h"
@@ -18,6 +19,7 @@ namespace json = boost::json;
 using wire::ObjectReader;
 
 constexpr std::size_t kMaxDescription = 200;
+constexpr std::uint64_t kMostPoolBound = 10'000;  // pools.max of the server is lower
 
 Result<std::string> read_name(ObjectReader& fields, std::string_view field) {
   TRY(const auto name, fields.text(field, 64));
@@ -46,12 +48,26 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
   auto id = store::SnapshotId::parse(*text);
   if (!id) return fields.bad("snapshot", id.error().message());
   wanted.snapshot = id->str();
-  for (const char* other : {"from", "env", "preload", "profile"}) {
+  for (const char* other : {"from", "env", "preload", "profile", "pool", "session_pool"}) {
     if (fields.take(other) != nullptr) {
       return fields.bad(other, "cannot be combined with snapshot, which has its own");
     }
   }
   return true;
+}
+
+// {min, max}; `max` is at least `min`, and `min` by default.
+Result<std::optional<PoolBounds>> read_pool(ObjectReader& fields, const char* name) {
+  const json::value* value = fields.take(name);
+  if (value == nullptr) return std::nullopt;
+  TRY(ObjectReader bounds, ObjectReader::open(*value, fields.path_of(name)));
+  TRY(const auto least, bounds.whole("min", 0, kMostPoolBound));
+  TRY(const auto most, bounds.whole("max", 0, kMostPoolBound));
+  TRY_OK(bounds.finish());
+  const PoolBounds pool{static_cast<std::uint32_t>(least.value_or(0)),
+                        static_cast<std::uint32_t>(most.value_or(least.value_or(0)))};
+  if (pool.max < pool.min) return bounds.bad("max", "must be at least min");
+  return pool;
 }
 
 Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
@@ -86,6 +102,9 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
   TRY(wanted.definition.env, wire::read_environment(fields, "env"));
   TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
   TRY_OK(read_template_profile(fields, wanted));
+  TRY(wanted.pool, read_pool(fields, "pool"));
+  TRY(const auto sessions, read_pool(fields, "session_pool"));
+  wanted.session_pool = sessions.value_or(PoolBounds{});
   TRY_OK(fields.finish());
   return wanted;
 }

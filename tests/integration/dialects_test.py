@@ -1,6 +1,8 @@
 # The dialects /workspace/se and /api/v1 through the real programs: what their clients do, what
 # goes wrong, and who sees what.
+import datetime
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -10,6 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import sealed
 import server
 from sealed import wait_until
+
+
+def seconds(text):
+    """A time of an answer, in seconds."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def quoted(text):
@@ -29,6 +36,8 @@ def form(*parts):
 
 
 class Workspace(server.Served):
+    env = {"SANDBOX_ALLOW_NETWORK": "false"}
+
     def path(self, what, session, rest=""):
         return f"/workspace/se/{what}/{quoted(session)}{rest}"
 
@@ -448,6 +457,86 @@ class Handlers(server.Served):
         self.assertEqual(self.client.get(self.path(once)).json["status"], "stopped")
 
 
+class Waiting(server.Served):
+    """The defaults that users of /workspace/se know, and sessions that wait."""
+    env = {"SANDBOX_POOL_SIZE": "2"}
+
+    def figure(self, name):
+        labels = '{template="python",engine="jail",of="sessions"} '
+        found = [line for line in self.client.get("/metrics").text.splitlines() if line.startswith(name + labels)]
+        return int(found[0].rsplit(" ", 1)[1]) if found else 0
+
+    def wait_full(self):
+        self.assertTrue(wait_until(lambda: self.figure("glovebox_pool_idle") >= 2, server.PATIENCE))
+
+    def make(self, session, client=None, **fields):
+        client = client or self.client
+        answer = client.call("POST", "/workspace/se/session/" + session, fields or None)
+        self.assertEqual(answer.status, 201, answer)
+        self.addCleanup(client.call, "DELETE", "/workspace/se/session/" + session)
+        return answer.json
+
+    def test_a_session_that_waited_is_fresh_and_replaced(self):
+        self.wait_full()
+        self.assertEqual(self.client.get("/v1/sandboxes?state=running").json["sandboxes"], [])  # nobody has them yet
+        before = self.figure("glovebox_pool_hits_total")
+        made = [self.make(f"s{number}") for number in range(2)]
+        self.assertEqual(self.figure("glovebox_pool_hits_total"), before + 2)
+        for one in made:
+            self.assertEqual((one["cpu_quota"], one["memory_limit"], one["timeout"], one["allow_network"]),
+                             (2, 131072, 300, True))
+            sandbox = self.client.get("/v1/sandboxes/" + one["sandbox_id"]).json
+            # Its time begins when it is taken.
+            self.assertEqual(sandbox["ttl_s"], 3600)
+            self.assertLess(abs(seconds(sandbox["expires_at"]) - seconds(sandbox["created_at"]) - 3600), 2)
+        for one in ("s0", "s1"):
+            answer = self.client.call("POST", "/workspace/se/execute_code/" + one, {"code": "import os; os.getcwd()"})
+            self.assertEqual((answer.status, answer.json["result"]), (200, "/home/user"), answer)
+        self.assertNotEqual(made[0]["sandbox_id"], made[1]["sandbox_id"])
+        self.wait_full()
+
+    def test_other_limits_and_projects_are_made_on_request(self):
+        self.wait_full()
+        before = self.figure("glovebox_pool_hits_total")
+        self.assertEqual(self.make("large", memory_limit=262144)["memory_limit"], 262144)
+        other = self.server.client(self.server.new_key(project="other")[0])
+        self.make("theirs", client=other)
+        self.assertEqual(self.figure("glovebox_pool_hits_total"), before)
+        # From its first session on, one waits for another project, too.
+        self.assertTrue(wait_until(lambda: self.figure("glovebox_pool_idle") == 3, server.PATIENCE))
+        self.make("theirs-too", client=other)
+        self.assertEqual(self.figure("glovebox_pool_hits_total"), before + 1)
+
+    def test_what_waited_for_a_killed_server_is_ended_by_the_next(self):
+        kept = self.make("kept")["sandbox_id"]
+        self.wait_full()
+        os.kill(self.server.info["pid"], signal.SIGKILL)
+        self.client.close()
+        self.assertTrue(wait_until(self.server.is_ready_again, server.PATIENCE))
+
+        def only_what_is_wanted_lives():
+            text = self.client.get("/metrics").text
+            waiting = server.metric(text, "glovebox_pool_idle") + server.metric(text, "glovebox_pool_making")
+            return server.metric(text, "glovebox_sandboxes_alive") == waiting + len(
+                self.client.get("/v1/sandboxes?state=running").json["sandboxes"])
+        self.assertTrue(wait_until(only_what_is_wanted_lives, server.PATIENCE))
+        self.assertEqual(self.client.get("/v1/sandboxes/" + kept).json["state"], "running")
+
+    def test_a_projects_template_keeps_runs_and_sessions_waiting(self):
+        body = {"name": "ready", "from": "base", "pool": {"min": 1, "max": 2}, "session_pool": {"min": 1}}
+        self.assertEqual(self.client.call("POST", "/v1/templates", body).status, 201)
+        self.addCleanup(self.client.call, "DELETE", "/v1/templates/ready")
+
+        def idle(labels):
+            return f'glovebox_pool_idle{{template="own",engine="jail"{labels}}} 1' in self.client.get("/metrics").text
+        self.assertTrue(wait_until(lambda: idle("") and idle(',of="sessions"'), server.PATIENCE))
+        made = self.client.call("POST", "/v1/sandboxes", {"template": "ready"})
+        self.assertEqual(made.status, 201, made)
+        self.addCleanup(self.client.call, "DELETE", "/v1/sandboxes/" + made.json["id"])
+        hit = 'glovebox_pool_hits_total{template="own",engine="jail",of="sessions"} 1'
+        self.assertIn(hit, self.client.get("/metrics").text)
+
+
 class Settings(unittest.TestCase):
     """What users of /workspace/se set in the environment."""
 
@@ -460,7 +549,7 @@ class Settings(unittest.TestCase):
         return ran.stderr
 
     def test_what_cannot_be_done_is_refused_at_the_start(self):
-        for name, value, word in (("SANDBOX_POOL_SIZE", "2", "pool"),
+        for name, value, word in (("SANDBOX_POOL_SIZE", "65", "pools.max"),
                                   ("SANDBOX_CPU_QUOTA", "lots", "CPU"), ("SANDBOX_CPU_QUOTA", "0", "CPU"),
                                   ("SANDBOX_MEMORY_LIMIT", "12", "8192"), ("SANDBOX_MEMORY_LIMIT", "64M", "number"),
                                   ("SANDBOX_TIMEOUT_SECONDS", "0", "from 1"), ("SANDBOX_ALLOW_NETWORK", "perhaps", "true or false")):

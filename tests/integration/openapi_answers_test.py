@@ -141,6 +141,9 @@ class Validator(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.contract.faults(1, {"exclusiveMinimum": 0})
 
+    def test_exponents(self):
+        self.assertEqual(numbers_with_exponent('{"a": [3E2, 1.5e0, 300.0, 7, 1e+30, "4E2", -2E-1]}'), ["3E2", "1.5e0", "-2E-1"])
+
     def test_combinations(self):
         either = {"oneOf": [{"type": "string"}, {"type": "null"}]}
         self.assertEqual(self.contract.faults(None, either), [])
@@ -151,7 +154,22 @@ class Validator(unittest.TestCase):
         self.assertNotEqual(self.contract.faults([1, "a"], {"items": {"type": "integer"}}), [])
 
 
+def numbers_with_exponent(text):
+    """Numbers of a JSON text that are written like 3E2 although people would write 300."""
+    found = []
+
+    def look(digits):
+        if "e" in digits.lower() and 1e-6 <= abs(float(digits)) < 1e21:
+            found.append(digits)
+        return float(digits)
+
+    json.loads(text, parse_float=look)
+    return found
+
+
 class Answers(server.Served):
+    settings = {"workspace.allow_network": "false"}
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -176,6 +194,7 @@ class Answers(server.Served):
         self.assertIn(kind, form["content"], path)
         schema = form["content"][kind].get("schema", {})
         if kind == "application/json":
+            self.assertEqual(numbers_with_exponent(answer.body), [], (path, answer))
             self.assert_form(answer.json, schema, f"{method} {path} {status}")
         return answer
 
@@ -193,6 +212,7 @@ class Answers(server.Served):
                      {"language": "python", "code": "while True: pass", "profile": {"timeout_ms": 300}},
                      {"language": "javascript", "code": "({a: 1})"},
                      {"command": ["/bin/sh", "-c", "printf '\\377'; kill -9 $$"]},
+                     {"language": "python", "code": "[300.0, 0.5, 1e30, 2**70]", "engine": "jail"},
                      {"command": ["/bin/dd", *sealed.EAT_MEMORY], "profile": {"memory_mb": 64}},
                      {"command": "echo a > f; printf '\\377' > g", "return_files": ["f", "g", "nope"]}):
             self.assert_form(body, {"$ref": "#/components/schemas/RunRequest"}, "request")
@@ -201,6 +221,7 @@ class Answers(server.Served):
         self.check("POST", "/v1/run", 401, body={}, headers={"X-API-Key": "nope"})
         self.check("POST", "/v1/run", 403, body={"command": "true", "profile": {
             "mounts": [{"name": "nope", "path": "/a"}]}})
+        self.check("POST", "/v1/run", 403, body={"command": "true", "engine": "process"})
         self.check("POST", "/v1/run", 404, body={"template": "nope", "code": "1"})
         self.check("POST", "/v1/run", 413, body={"command": "cat", "stdin": "x" * (33 << 20)})
         self.check("POST", "/v1/run", 400, body={"command": "cat"}, headers={"Idempotency-Key": "a b"})
@@ -288,10 +309,12 @@ class Answers(server.Served):
         self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/python")
         self.check("GET", "/v1/templates/{name}", 404, at="/v1/templates/nope")
         made = self.check("POST", "/v1/templates", 201, body={
-            "name": "mine", "from": "python", "env": {"A": "b"}, "preload": ["json.tool"], "profile": {"pids": 50}})
+            "name": "mine", "from": "python", "env": {"A": "b"}, "preload": ["json.tool"], "profile": {"pids": 50},
+            "pool": {"min": 1, "max": 2}, "session_pool": {"min": 1}})
         self.assertEqual(made.json["from"], "python")
         self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/mine")
         self.check("POST", "/v1/templates", 409, body={"name": "mine", "from": "python"})
+        self.check("POST", "/v1/templates", 403, body={"name": "other", "from": "python", "pool": {"min": 99}})
         self.check("POST", "/v1/templates", 404, body={"name": "other", "from": "nope"})
         self.check("POST", "/v1/templates", 400, body={"name": "Other", "from": "python"})
         self.check("POST", "/v1/templates", 401, body={}, headers={"X-API-Key": "nope"})
@@ -338,8 +361,18 @@ class Answers(server.Served):
         self.check("POST", "/v1/gc", 200)
         self.check("POST", "/v1/gc", 403, client=user)
         self.check("POST", "/v1/gc", 401, headers={"X-API-Key": "nope"})
-        for path in ("/metrics", "/health", "/health/ready", "/docs", "/"):
+        for path in ("/metrics", "/health", "/health/ready", "/docs", "/docs/page.css", "/docs/page.js", "/"):
             self.check("GET", path, 200)
+        self.assertEqual(self.check("GET", "/openapi.json", 200).json, self.contract.document)
+        engines = {one["name"]: one for one in self.check("GET", "/v1/engines", 200).json["engines"]}
+        for one in engines.values():
+            self.assert_form(one, {"$ref": "#/components/schemas/Engine"}, "engine")
+        self.client.run(command="true")
+        engines = {one["name"]: one for one in self.check("GET", "/v1/engines", 200).json["engines"]}
+        self.assertEqual((engines["jail"]["usable"], engines["jail"]["reason"]), (True, None))
+        self.assertIn(engines["jail"]["run"]["grade"], ("jail", "jail-partial"))
+        self.assertFalse(engines["process"]["usable"])
+        self.check("GET", "/v1/engines", 401, headers={"X-API-Key": "nope"})
         self.assertTrue(self.check("GET", "/openapi.yaml", 200).text == self.text, "another text is served")
         self.check("GET", "/v1/events", 401, headers={"X-API-Key": "nope"})
         self.check("GET", "/v1/events", 403, at="/v1/events?project=other", client=user)

@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,26 +37,30 @@ json::array reasons_not_ready(const OperationsRoutes::Dependencies& deps) {
   return reasons;
 }
 
-// Adds up the pools of projects' own templates per engine: every operator may read the metrics, but
-// a project's templates are visible only to that project.
-std::vector<node::PoolFigures> with_dynamic_summed(std::vector<node::PoolFigures> pools) {
+// Adds up the pools of projects' own templates per engine, and the pools of sessions, each of which
+// is one project's, per template: every operator may read the metrics, but what is a project's is
+// visible only to that project.
+std::vector<node::PoolFigures> with_projects_summed(std::vector<node::PoolFigures> pools) {
   std::vector<node::PoolFigures> shown;
-  std::map<EngineKind, node::PoolFigures> own;
+  std::map<std::tuple<bool, std::string, EngineKind>, node::PoolFigures> own;
   for (node::PoolFigures& pool : pools) {
-    if (!is_dynamic_template_id(pool.template_name)) {
+    const bool is_dynamic = is_dynamic_template_id(pool.template_name);
+    if (!is_dynamic && !pool.is_of_sessions) {
       shown.push_back(std::move(pool));
       continue;
     }
-    node::PoolFigures& sum = own[pool.engine];
-    sum.template_name = "own";
+    const std::string name = is_dynamic ? "own" : pool.template_name;
+    node::PoolFigures& sum = own[{pool.is_of_sessions, name, pool.engine}];
+    sum.template_name = name;
     sum.engine = pool.engine;
+    sum.is_of_sessions = pool.is_of_sessions;
     sum.idle += pool.idle;
     sum.making += pool.making;
     sum.target += pool.target;
     sum.hits += pool.hits;
     sum.misses += pool.misses;
   }
-  for (auto& [engine, sum] : own) shown.push_back(std::move(sum));
+  for (auto& [which, sum] : own) shown.push_back(std::move(sum));
   return shown;
 }
 
@@ -101,7 +107,7 @@ Task<Response> OperationsRoutes::metrics(Request&, ResponseWriter&) {
                         .snapshots = deps_.snapshots.count(),
                         .snapshot_bytes = deps_.snapshots.bytes(),
                         .packages = deps_.packages.figures()};
-  figures.node.pools = with_dynamic_summed(std::move(figures.node.pools));
+  figures.node.pools = with_projects_summed(std::move(figures.node.pools));
   Response response = Response::text(metrics_text(deps_.metrics, figures));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;

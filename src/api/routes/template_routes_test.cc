@@ -295,6 +295,41 @@ TEST_F(TemplateRoutesTest, ASandboxKeepsItsTemplatesVariables) {
   EXPECT_EQ(test_.send(Method::kPost, "/v1/sandboxes", other_, R"({"template":"x"})").status, 404);
 }
 
+TEST_F(TemplateRoutesTest, PoolsAreKeptShownAndPassedOn) {
+  const Answer made = create(R"({"name":"x","from":"python","pool":{"min":1,"max":4},
+      "session_pool":{"min":2}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const json::object shown = json::parse(made.body).as_object();
+  EXPECT_EQ(shown.at("pool"), (json::object{{"min", 1}, {"max", 4}}));
+  EXPECT_EQ(shown.at("session_pool"), (json::object{{"min", 2}, {"max", 2}}));
+  const std::string id = test_.template_service.defined[0].id;
+  const TemplatePools& pools = test_.template_service.pools.at(id);
+  EXPECT_EQ(pools.project, "mine");
+  EXPECT_EQ(pools.runs, (PoolBounds{1, 4}));
+  EXPECT_EQ(pools.sessions, (PoolBounds{2, 2}));
+  EXPECT_EQ(remove("x").status, 204);
+  EXPECT_EQ(test_.template_service.pools.at(id), TemplatePools{});
+}
+
+TEST_F(TemplateRoutesTest, WhatAProjectKeepsWaitingIsBounded) {
+  EXPECT_EQ(create(R"({"name":"a","from":"python","pool":{"min":10,"max":20}})").status, 201);
+  const Answer refused =
+      create(R"({"name":"b","from":"python","pool":{"min":6},"session_pool":{"min":1}})");
+  EXPECT_EQ(refused.status, 403) << refused.body;
+  EXPECT_THAT(refused.body, HasSubstr("16"));
+  EXPECT_EQ(create(R"({"name":"b","from":"python","pool":{"min":6}})").status, 201);
+  EXPECT_EQ(create(R"({"name":"c","from":"python","pool":{"min":0,"max":9}})").status, 201);
+  EXPECT_EQ(create(R"({"name":"b","from":"python","pool":{"min":1}})", other_).status, 201);
+}
+
+TEST_F(TemplateRoutesTest, PoolsAreParsedStrictly) {
+  for (const char* bad :
+       {R"({"min":2,"max":1})", R"({"min":-1})", R"({"least":1})", "3", R"({"max":10001})"}) {
+    const std::string body = R"({"name":"x","from":"python","session_pool":)" + std::string(bad);
+    EXPECT_EQ(create(body + "}").status, 400) << bad;
+  }
+}
+
 TEST_F(TemplateRoutesTest, MetricsDoNotNameProjectTemplates) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   node::PoolFigures pool;

@@ -54,6 +54,10 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
               &made.requirements},
              {"--lock", "FILE",
               "create: install the packages of a pylock.toml or package-lock.json", &made.lock},
+             {"--pool", "N", "create: sandboxes for runs that wait, like 2, or 2-8 with demand",
+              &made.pool},
+             {"--session-pool", "N", "create: the same for persistent sandboxes",
+              &made.session_pool},
              {"--json", "", "print JSON", &shown.json}}},
            server_location_options(shown.server)},
       .notes =

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <charconv>
+#include <string_view>
 
 #include "base/units.h"
 #include "wire/packages/dependencies_json.h"
@@ -53,6 +55,24 @@ Result<json::object> template_profile_json(const NewTemplateOptions& made,
   return profile;
 }
 
+// "2": always two; "2-8": at least two, up to eight with demand.
+Result<json::object> pool_json(const std::string& text, const char* option) {
+  const std::size_t dash = text.find('-');
+  std::uint64_t bounds[2] = {0, 0};
+  const std::string_view words[2] = {
+      std::string_view(text).substr(0, dash),
+      dash == std::string::npos ? std::string_view(text) : std::string_view(text).substr(dash + 1)};
+  for (int i = 0; i < 2; ++i) {
+    const auto [end, ec] =
+        std::from_chars(words[i].data(), words[i].data() + words[i].size(), bounds[i]);
+    if (ec != std::errc{} || end != words[i].data() + words[i].size()) {
+      return invalid_template_option(std::string(option) + " must be like 2 or 2-8, not '" + text +
+                                     "'");
+    }
+  }
+  return json::object{{"min", bounds[0]}, {"max", bounds[1]}};
+}
+
 }  // namespace
 
 Result<std::string> new_template_json(const std::string& name, const NewTemplateOptions& made) {
@@ -79,6 +99,12 @@ Result<std::string> new_template_json(const std::string& name, const NewTemplate
   if (!env.empty()) body["env"] = std::move(env);
   TRY(json::object profile, template_profile_json(made, packages));
   if (!profile.empty()) body["profile"] = std::move(profile);
+  if (!made.pool.empty()) {
+    TRY(body["pool"], pool_json(made.pool, "--pool"));
+  }
+  if (!made.session_pool.empty()) {
+    TRY(body["session_pool"], pool_json(made.session_pool, "--session-pool"));
+  }
   return json::serialize(body);
 }
 

@@ -20,13 +20,15 @@ struct NewTemplateOptions {
   std::vector<std::string> with;
   std::string requirements;
   std::string lock;
+  std::string pool;  // "2" or "2-8"
+  std::string session_pool;
   bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
     return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
   }
   bool changes_base() const {
     return names_packages() || !preload.empty() || !env.empty() || !timeout.empty() ||
-           limits.is_given();
+           limits.is_given() || !pool.empty() || !session_pool.empty();
   }
 };
 

@@ -87,6 +87,7 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   sessions::CreateRequest request;
   request.profile.cpu_thousandths = settings.cpu_thousandths;
   request.profile.memory_bytes = settings.memory_bytes;
+  request.default_limits = kDefaultLimits;
   if (settings.allow_network) request.profile.net = settings.reach;
   request.net_is_default = true;
   if (body.empty()) return request;

@@ -18,7 +18,6 @@ namespace glovebox::workspace {
 inline constexpr std::size_t kMaxSessionId = 128;
 // In a session's metadata: how long its code may run, if the client set that at its creation.
 inline constexpr std::string_view kTimeoutKey = "workspace.timeout_ms";
-inline constexpr std::string_view kDefaultTemplate = "python";
 
 // The client's own id as a session's agent_id. It is data: any printable text of 1 to 128 bytes.
 Result<std::string> agent_of(std::string_view session_id);

@@ -66,6 +66,35 @@ TEST_F(WorkspaceRoutes, AnIdNamesOneSessionOfItsProject) {
   EXPECT_EQ(send(Method::kGet, "status/..%2F..", {}, other).status, 200);
 }
 
+TEST_F(WorkspaceRoutes, HasTheLimitsThatItsUsersKnow) {
+  const json::object made = object(send(Method::kPost, "session/s"));
+  EXPECT_EQ(made.at("cpu_quota"), 2.0);
+  EXPECT_EQ(made.at("memory_limit"), 131072);
+  EXPECT_EQ(made.at("timeout"), 300.0);
+  // They are defaults: a host that cannot enforce them, or allows less, does not refuse them.
+  EXPECT_EQ(specs_.at(0).limits.asked_for, 0);
+  const json::object larger =
+      object(send(Method::kPost, "session/t", R"({"memory_limit":262144})"));
+  EXPECT_EQ(larger.at("memory_limit"), 262144);
+  EXPECT_TRUE(specs_.at(1).limits.was_asked_for(LimitKind::kMemory));
+}
+
+TEST_F(WorkspaceRoutes, WhatWaitsHasTheLimitsOfARequestWithoutAny) {
+  Settings settings;
+  settings.pool_size = 3;
+  ASSERT_EQ(send(Method::kPost, "session/s").status, 201);
+  const auto wanted = waiting_sessions(settings);
+  ASSERT_EQ(wanted.size(), 2u);
+  node::SessionPools pools;
+  pools.set("workspace", wanted);
+  const TemplateStatus* python = test_.node.find_template("python");
+  const auto found = pools.of(*python);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].key.project, "default");
+  EXPECT_EQ(found[0].bounds, (PoolBounds{3, 3}));
+  EXPECT_EQ(found[0].key.session_limits, session_limits_text(specs_.at(0).limits));
+}
+
 TEST_F(WorkspaceRoutes, CodeRunsAsACellAndReturnsItsValue) {
   ASSERT_EQ(send(Method::kPost, "session/s").status, 201);
   last_->on_cell = [](sessions::FakeProcess& process, const wire::Cell& cell) {

@@ -14,7 +14,7 @@ Pool* IdlePools::find(const PoolKey& key) {
   return at == pools_.end() ? nullptr : &at->second;
 }
 
-Pool* IdlePools::find_or_add(const PoolKey& key, const Template& description) {
+Pool* IdlePools::find_or_add(const PoolKey& key, PoolBounds bounds) {
   if (Pool* pool = find(key)) return pool;
   if (pools_.size() >= options_.max_pools) {
     // Replaces the least recently used one that is empty.
@@ -29,21 +29,40 @@ Pool* IdlePools::find_or_add(const PoolKey& key, const Template& description) {
     if (oldest == pools_.end()) return nullptr;
     pools_.erase(oldest);
   }
-  return &pools_.emplace(key, Pool(key, size_for(description))).first->second;
+  const PoolBounds real = within_limit(bounds);
+  const PoolSize size(real.min, real.max, options_.idle_decay, options_.now());
+  return &pools_.emplace(key, Pool(key, size)).first->second;
 }
 
-PoolSize IdlePools::size_for(const Template& description) const {
-  const std::uint32_t most = std::min(description.pool_max, options_.max_waiting);
-  return PoolSize(std::min(description.pool_min, most), most, options_.idle_decay, options_.now());
+PoolBounds IdlePools::within_limit(PoolBounds bounds) const {
+  const std::uint32_t most = std::min(bounds.max, options_.max_waiting);
+  return {std::min(bounds.min, most), most};
 }
 
-void IdlePools::on_template(const TemplateStatus& status) {
+std::vector<PoolFigures> IdlePools::figures() const {
+  std::vector<PoolFigures> figures;
+  for (const auto& [key, pool] : pools_) {
+    figures.push_back({.template_name = key.template_name,
+                       .engine = key.engine,
+                       .is_of_sessions = key.is_of_sessions(),
+                       .idle = static_cast<std::uint32_t>(pool.idle()),
+                       .making = pool.making,
+                       .target = pool.size().target(),
+                       .hits = pool.hits,
+                       .misses = pool.misses});
+  }
+  return figures;
+}
+
+void IdlePools::on_template(const TemplateStatus& status, const SessionPools& wanted) {
   const bool is_removed = status.state == RuntimeState::kRemoved;
-  const std::uint32_t most =
-      is_removed ? 0 : std::min(status.description.pool_max, options_.max_waiting);
+  const PoolBounds of_runs{status.description.pool_min, status.description.pool_max};
   for (auto& [key, pool] : pools_) {
     if (key.template_name != status.description.name) continue;
-    pool.size().set_bounds(is_removed ? 0 : std::min(status.description.pool_min, most), most);
+    const PoolBounds bounds =
+        within_limit(key.is_of_sessions() ? wanted.bounds_of(key, status) : of_runs);
+    pool.size().set_bounds(is_removed ? 0 : bounds.min, is_removed ? 0 : bounds.max);
+    if (bounds.max == 0) pool.clear();
     pool.drop_older_than(status.generation);
     if (is_removed || status.state == RuntimeState::kFailed) pool.clear();
   }

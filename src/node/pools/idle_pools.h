@@ -4,11 +4,13 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "model/template.h"
 #include "node/node_options.h"
 #include "node/pools/budget.h"
 #include "node/pools/pool.h"
+#include "node/pools/session_pools.h"
 
 namespace glovebox::node {
 
@@ -20,12 +22,13 @@ class IdlePools {
   // Null: there is none.
   Pool* find(const PoolKey& key);
   // Null: there are as many pools as there may be, and all are in use.
-  Pool* find_or_add(const PoolKey& key, const Template& description);
+  Pool* find_or_add(const PoolKey& key, PoolBounds bounds);
   std::map<PoolKey, Pool>& all() { return pools_; }
-  const std::map<PoolKey, Pool>& all() const { return pools_; }
+  std::vector<PoolFigures> figures() const;
 
-  // Sizes follow the template; sandboxes of an older generation are dropped.
-  void on_template(const TemplateStatus& status);
+  // Sizes follow the template, and of sessions what is wanted; sandboxes of an older generation are
+  // dropped.
+  void on_template(const TemplateStatus& status, const SessionPools& wanted);
   // Shrinks, renews and drops ended sandboxes. `renew`: also those without a prepared network,
   // a few at a time.
   enum class WithoutNetwork : bool { kKeep, kRenew };
@@ -39,7 +42,7 @@ class IdlePools {
   void clear();
 
  private:
-  PoolSize size_for(const Template& description) const;
+  PoolBounds within_limit(PoolBounds bounds) const;
 
   const NodeOptions& options_;
   std::map<PoolKey, Pool> pools_;

@@ -4,7 +4,9 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 
+#include "model/limits.h"
 #include "model/pool_key.h"
 #include "node/pools/pool_size.h"
 #include "node/runs/run_service.h"
@@ -12,11 +14,19 @@
 
 namespace glovebox::node {
 
+// Whose session waits, and how it is made.
+struct WaitingSession {
+  std::string project;
+  Limits limits;
+};
+
 class Pool {
  public:
   Pool(PoolKey key, PoolSize size) : key_(std::move(key)), size_(size) {}
 
   const PoolKey& key() const { return key_; }
+  // Of a pool of sessions: how one is made.
+  std::optional<WaitingSession> session{};
   PoolSize& size() { return size_; }
   const PoolSize& size() const { return size_; }
 

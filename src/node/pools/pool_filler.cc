@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/pools/tenant_number.h"
 
 namespace glovebox::node {
 namespace {
@@ -79,10 +80,19 @@ void PoolFiller::create_for(Pool& pool, const TemplateStatus& status) {
   wire::CreateSandbox request;
   request.engine = key.engine;
   request.template_name = key.template_name;
-  request.limits = status.description.limits;
-  request.warm = status.description.runtime != RuntimeKind::kNone;
-  request.waits = true;
-  if (parts_.creator.prepares_networks()) request.network = NetworkStage::kPrepared;
+  if (pool.session) {
+    // Complete, as for a request that is there: the launcher bounds it as its project's already.
+    request.session = true;
+    request.limits = pool.session->limits;
+    request.project = pool.session->project;
+    request.tenant = tenant_number(pool.session->project);
+    request.network = NetworkStage::kPrepared;
+  } else {
+    request.limits = status.description.limits;
+    request.warm = status.description.runtime != RuntimeKind::kNone;
+    request.waits = true;
+    if (parts_.creator.prepares_networks()) request.network = NetworkStage::kPrepared;
+  }
   ++pool.making;
   parts_.creator.create(std::move(request),
                         Charge(parts_.budget, parts_.options.waiting_memory_bytes),

@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "node/async/wake_signal.h"
 #include "node/pools/cpu_weight.h"
 #include "node/pools/tenant_number.h"
 
@@ -26,27 +25,7 @@ Error network_unsupported() {
                "this host's kernel cannot give a sandbox a network (see `glovebox doctor`)");
 }
 
-// What a sandbox in use may need of this host.
-std::uint64_t bytes_of(const Limits& limits) {
-  const std::uint64_t sum = limits.memory_bytes + limits.disk_bytes;
-  return sum < limits.memory_bytes ? UINT64_MAX : sum;
-}
-
 }  // namespace
-
-struct SandboxAllocator::Waiter {
-  Waiter(boost::asio::io_context& io, SandboxRequest wanted, Clock::time_point now)
-      : request(std::move(wanted)), since(now), signal(io) {}
-  SandboxRequest request;
-  Clock::time_point since;
-  Clock::time_point creating_since{};
-  WakeSignal signal;
-  std::optional<Result<std::unique_ptr<Sandbox>>> answer;
-  bool queued = false;
-  bool counted = false;  // in its pool's `waiting`
-  bool missed = false;
-  bool left = false;  // cancelled: what comes for it is dropped
-};
 
 SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions options)
     : io_(io),
@@ -56,6 +35,7 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
       launcher_(io, *this),
       templates_(launcher_, options_),
       pools_(options_),
+      wanted_pools_(pools_, templates_),
       creator_(io, launcher_, templates_, options_),
       filler_({io, budget_, launcher_, templates_, pools_, creator_, options_}, *this),
       gone_at_(options_.now()),
@@ -184,9 +164,11 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
       !budget_.fits_pids(promised_pids(request))) {
     return false;
   }
+  if (request.session) return serve_session(waiter, status);
   const Way way = way_for(request, status);
   if (way.pooled) {
-    Pool* pool = pools_.find_or_add(request.key, status.description);
+    const PoolBounds bounds{status.description.pool_min, status.description.pool_max};
+    Pool* pool = pools_.find_or_add(request.key, bounds);
     if (pool != nullptr &&
         (pool->idle(pool_kind(request)) > 0 || options_.now() >= pool->not_before)) {
       return serve_from(*pool, waiter, status);
@@ -211,25 +193,30 @@ Result<> SandboxAllocator::check(const SandboxRequest& request,
   return {};
 }
 
-bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
-                                  const TemplateStatus& status) {
-  const std::uint64_t bytes = bytes_of(waiter->request.limits);
+// Gives one that waits to the waiter, if there is room for what it may use.
+bool SandboxAllocator::hand_over(Pool& pool, const WaiterPtr& waiter) {
+  const SandboxRequest& request = waiter->request;
+  const std::uint64_t bytes = promised(request);
   const std::uint64_t idle_bytes = options_.waiting_memory_bytes;
   const std::uint64_t more = bytes > idle_bytes ? bytes - idle_bytes : 0;
+  if (!pools_.make_room(budget_, 0, more, &pool)) return false;
+  std::unique_ptr<Sandbox> sandbox = pool.take(pool_kind(request));
+  sandbox->charge().change(bytes);
+  sandbox->charge().give_to(request.owner, promised_pids(request));
+  sandbox->set_share(cpu_weight_of(budget_.sandboxes_of(request.owner)),
+                     tenant_number(request.project));
+  pool.size().on_take(options_.now());
+  if (!waiter->missed) ++pool.hits;
+  answer(*waiter, std::move(sandbox));
+  if (request.session) schedule_pump();  // no run's end is awaited: the next one is made now
+  return true;
+}
+
+bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
+                                  const TemplateStatus& status) {
   const Pool::For kind = pool_kind(waiter->request);
   pool.drop_ended();
-  if (pool.idle(kind) > 0) {
-    if (!pools_.make_room(budget_, 0, more, &pool)) return false;
-    std::unique_ptr<Sandbox> sandbox = pool.take(kind);
-    sandbox->charge().change(bytes);
-    sandbox->charge().give_to(waiter->request.owner, promised_pids(waiter->request));
-    sandbox->set_share(cpu_weight_of(budget_.sandboxes_of(waiter->request.owner)),
-                       tenant_number(waiter->request.project));
-    pool.size().on_take(options_.now());
-    if (!waiter->missed) ++pool.hits;
-    answer(*waiter, std::move(sandbox));
-    return true;
-  }
+  if (pool.idle(kind) > 0) return hand_over(pool, waiter);
   if (!std::exchange(waiter->missed, true)) {
     ++pool.misses;
     pool.size().on_miss(options_.now());
@@ -238,7 +225,9 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
     if (kind == Pool::For::kNetwork) pool.drop_without_network((pool.idle() + 1) / 2);
   }
   while (pool.making < std::max(1u, pool.waiting) && creator_.may_create() &&
-         pools_.make_room(budget_, 1, std::max(bytes, idle_bytes), &pool)) {
+         pools_.make_room(budget_, 1,
+                          std::max(promised(waiter->request), options_.waiting_memory_bytes),
+                          &pool)) {
     filler_.create_for(pool, status);
   }
   return false;  // the first in the queue gets the new one
@@ -253,13 +242,25 @@ bool SandboxAllocator::serve_alone(const WaiterPtr& waiter, bool warm) {
   return true;
 }
 
+// One that waits, if there is one; otherwise one is made, which takes no longer than to wait for
+// the pool's next.
+bool SandboxAllocator::serve_session(const WaiterPtr& waiter, const TemplateStatus& status) {
+  const SandboxRequest& request = waiter->request;
+  (void)templates_.request_runtime(request.key.template_name);  // for the code contexts to come
+  Pool* pool = wanted_pools_.pool_for_session(request, status);
+  if (pool == nullptr) return serve_alone(waiter, false);
+  pool->drop_ended();
+  if (pool->idle(pool_kind(request)) > 0) return hand_over(*pool, waiter);
+  if (!std::exchange(waiter->missed, true)) {
+    ++pool->misses;
+    pool->size().on_miss(options_.now());
+  }
+  return serve_alone(waiter, false);
+}
+
 SandboxAllocator::Way SandboxAllocator::way_for(const SandboxRequest& request,
                                                 const TemplateStatus& status) {
   const std::string& name = request.key.template_name;
-  if (request.session) {
-    (void)templates_.request_runtime(name);  // for the code contexts to come
-    return {};
-  }
   const Template& description = status.description;
   const bool has_runtime = description.runtime != RuntimeKind::kNone;
   Way way;
@@ -461,14 +462,11 @@ void SandboxAllocator::fail_overdue(Clock::time_point now) {
   }
 }
 
-void SandboxAllocator::on_template(const TemplateStatus& status) {
+void SandboxAllocator::on_template(const TemplateStatus& reported) {
+  const TemplateStatus status = wanted_pools_.with_own_bounds(reported);
   if (on_template_change_) on_template_change_(status);
-  pools_.on_template(status);
   templates_.update(status);
-  if (status.state != RuntimeState::kRemoved && status.description.pool_min > 0) {
-    pools_.find_or_add({status.description.name, EngineKind::kJail}, status.description);
-    (void)templates_.request_runtime(status.description.name);
-  }
+  wanted_pools_.on_template(status);
   schedule_pump();
 }
 
@@ -481,10 +479,7 @@ void SandboxAllocator::on_launcher_gone() {
 
 NodeFigures SandboxAllocator::figures() const {
   NodeFigures figures;
-  for (const auto& [key, pool] : pools_.all()) {
-    figures.pools.push_back({key.template_name, key.engine, static_cast<std::uint32_t>(pool.idle()),
-                             pool.making, pool.size().target(), pool.hits, pool.misses});
-  }
+  figures.pools = pools_.figures();
   figures.zygotes = templates_.zygotes();
   figures.sandboxes_alive = budget_.sandboxes();
   figures.runs_active = filler_.active_runs();

@@ -26,7 +26,9 @@
 #include "node/pools/pool_filler.h"
 #include "node/pools/sandbox_creator.h"
 #include "node/pools/sandbox_request.h"
+#include "node/pools/sandbox_waiter.h"
 #include "node/pools/template_table.h"
+#include "node/pools/wanted_pools.h"
 #include "node/runs/run_service.h"
 
 namespace glovebox::node {
@@ -55,12 +57,22 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   void on_template_change(std::function<void(const TemplateStatus&)> call) {
     on_template_change_ = std::move(call);
   }
+  // Which sessions wait ahead of requests; replaces what `who` wanted before.
+  void set_session_pools(const std::string& who, std::vector<SessionPoolRequest> wanted) {
+    wanted_pools_.set_sessions(who, std::move(wanted));
+    schedule_pump();
+  }
+  // What waits of a template that this server defined; nothing: what its base has.
+  void set_template_pools(const std::string& id, TemplatePools pools) {
+    wanted_pools_.set_template(id, std::move(pools));
+    schedule_pump();
+  }
   const TemplateStatus* find_template(std::string_view name) const { return templates_.find(name); }
   std::vector<TemplateStatus> templates() const { return templates_.all(); }
   NodeFigures figures() const;
 
  private:
-  struct Waiter;
+  using Waiter = SandboxWaiter;
   using WaiterPtr = std::shared_ptr<Waiter>;
   // How a request can be met now.
   struct Way {
@@ -78,6 +90,8 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   bool serve(const WaiterPtr& waiter);
   bool serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus& status);
   bool serve_alone(const WaiterPtr& waiter, bool warm);
+  bool serve_session(const WaiterPtr& waiter, const TemplateStatus& status);
+  bool hand_over(Pool& pool, const WaiterPtr& waiter);
   // An error that waiting does not mend.
   Result<> check(const SandboxRequest& request, const TemplateStatus& status) const;
   Way way_for(const SandboxRequest& request, const TemplateStatus& status);
@@ -115,6 +129,7 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   LauncherLink launcher_;
   TemplateTable templates_;
   IdlePools pools_;
+  WantedPools wanted_pools_;
   SandboxCreator creator_;
   PoolFiller filler_;
   std::function<void(const TemplateStatus&)> on_template_change_;

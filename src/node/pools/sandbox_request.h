@@ -1,6 +1,7 @@
 // What a run or a session needs of its sandbox.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,11 @@ struct SandboxRequest {
   std::string layer{};  // of a session: as in wire::CreateSandbox
   bool make_layer = false;
 };
+
+// What a sandbox in use may need of this host.
+inline std::uint64_t bytes_of(const Limits& limits) {
+  const std::uint64_t sum = limits.memory_bytes + limits.disk_bytes;
+  return sum < limits.memory_bytes ? UINT64_MAX : sum;
+}
 
 }  // namespace glovebox::node

@@ -21,6 +21,7 @@ namespace glovebox::node {
 struct PoolFigures {
   std::string template_name;
   EngineKind engine = EngineKind::kJail;
+  bool is_of_sessions = false;  // each of these pools is one project's
   std::uint32_t idle = 0;
   std::uint32_t making = 0;
   std::uint32_t target = 0;

@@ -32,6 +32,9 @@ class DynamicTemplates final : public TemplateService {
 
   void keep(std::vector<TemplateDefinition> definitions) override;
   Task<> define(TemplateDefinition definition) override;
+  void set_pools(const std::string& id, TemplatePools pools) override {
+    allocator_.set_template_pools(id, std::move(pools));
+  }
   void forget(const std::string& id) override;
   const TemplateStatus* find(std::string_view id) const override;
   bool settled() const override;

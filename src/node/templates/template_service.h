@@ -23,6 +23,8 @@ class TemplateService {
   // base), kInvalidArgument, kPolicy (a ceiling of the launcher's), kResourceExhausted,
   // kUnavailable (there is no launcher).
   virtual Task<> define(TemplateDefinition definition) = 0;
+  // How many sandboxes of it wait, before and after it is defined; forget() leaves this alone.
+  virtual void set_pools(const std::string& id, TemplatePools pools) = 0;
   // Sandboxes that were created from it live on.
   virtual void forget(const std::string& id) = 0;
 

@@ -36,6 +36,9 @@ class FakeTemplateService final : public TemplateService {
   explicit FakeTemplateService(FakeNode& node) : node_(node) {}
   void keep(std::vector<TemplateDefinition> definitions) override;
   Task<> define(TemplateDefinition definition) override;
+  void set_pools(const std::string& id, TemplatePools wanted) override {
+    pools.insert_or_assign(id, std::move(wanted));
+  }
   void forget(const std::string& id) override;
   const TemplateStatus* find(std::string_view id) const override;
   bool settled() const override { return is_settled; }
@@ -45,6 +48,7 @@ class FakeTemplateService final : public TemplateService {
   std::optional<Error> refuses;           // every definition
   std::map<std::string, Error> refusals;  // by id, of those that were kept
   std::vector<TemplateDefinition> defined;
+  std::map<std::string, TemplatePools> pools;                // by id
   std::map<std::string, TemplateStatus, std::less<>> known;  // by id
 
  private:

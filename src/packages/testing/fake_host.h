@@ -68,6 +68,7 @@ class DefinedTemplates final : public node::TemplateService {
     all[definition.id] = definition;
     co_return Result<>();
   }
+  void set_pools(const std::string&, TemplatePools) override {}
   void forget(const std::string& id) override {
     forgotten.push_back(id);
     known.erase(forgotten.back());

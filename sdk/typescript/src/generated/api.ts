@@ -368,7 +368,8 @@ export interface paths {
         /**
          * Start or attach to a process (WebSocket)
          * @description JSON messages. The client's first message is `{"type":"start", …}` with the fields of
-         *     `ExecRequest` and `on_disconnect` (`keep`, the default, or `kill`), or
+         *     `ExecRequest` and `on_disconnect` (`keep`, the default, or `kill`); the type may be left
+         *     out, as in `{"cmd":"ls","args":["-l"]}`. Or it is
          *     `{"type":"attach","process":n,"stdout_from":0,"stderr_from":0}`. Later messages are `stdin`
          *     (`data` or `data_base64`; a binary message is also stdin), `close_stdin`, `signal`, `resize`
          *     (`rows`, `columns`) and `detach`. The server sends `started` (`process`, `pid`), `stdout`
@@ -767,6 +768,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/engines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List engines, their grades and why one is not usable
+         * @description What each engine can do, and the walls that its last sandboxes on this host really had. A
+         *     run can name an engine (`engine`) and demand a grade (`min_grade`).
+         */
+        get: operations["listEngines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/templates": {
         parameters: {
             query?: never;
@@ -1049,6 +1071,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get this contract as JSON */
+        get: operations["openapiJson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.yaml": {
         parameters: {
             query?: never;
@@ -1075,6 +1114,40 @@ export interface paths {
         };
         /** Show this contract as a web page */
         get: operations["docs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/page.css": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the style of the web page */
+        get: operations["docsStyle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/page.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the script of the web page */
+        get: operations["docsScript"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2555,6 +2628,7 @@ export interface components {
             cold?: boolean;
             profile?: components["schemas"]["Profile"];
             min_grade?: components["schemas"]["Grade"];
+            engine?: components["schemas"]["EngineName"];
         };
         FileIn: {
             /** @description Relative to /home/user. */
@@ -2871,6 +2945,7 @@ export interface components {
             cold?: boolean;
             profile?: components["schemas"]["Profile"];
             min_grade?: components["schemas"]["Grade"];
+            engine?: components["schemas"]["EngineName"];
         };
         FunctionError: {
             errorMessage: string;
@@ -2951,6 +3026,41 @@ export interface components {
             grade: components["schemas"]["Grade"];
             walls: string[];
             missing: string[];
+        };
+        /**
+         * @description An engine that `GET /v1/engines` lists as usable; another one is refused with 403. Defaults to the server's.
+         * @enum {string}
+         */
+        EngineName: "jail" | "process";
+        EngineWalls: {
+            grade: components["schemas"]["Grade"];
+            walls: string[];
+            missing: string[];
+        };
+        Engine: {
+            name: components["schemas"]["EngineName"];
+            description: string;
+            /** @description Used if a request names no engine. */
+            default: boolean;
+            usable: boolean;
+            /** @description Why it is not usable. */
+            reason: string | null;
+            /** @description The walls of the last sandbox that was made for a run; null if there was none yet. */
+            run: components["schemas"]["EngineWalls"] | null;
+            /** @description The same for a persistent sandbox. */
+            sandbox: components["schemas"]["EngineWalls"] | null;
+            features: {
+                /** @description Persistent sandboxes. */
+                sessions: boolean;
+                /** @description Sandboxes wait in pools, with interpreters. */
+                warm: boolean;
+                mounts: boolean;
+                /** @description Network policies. */
+                network: boolean;
+                packages: boolean;
+                snapshots: boolean;
+                terminal: boolean;
+            };
         };
         /** @enum {string} */
         RunStatus: "ok" | "failed" | "timed_out" | "oom_killed" | "killed" | "cancelled" | "error";
@@ -3060,8 +3170,10 @@ export interface components {
         };
         /** @description Exactly one of cmd and argv is required. */
         ExecRequest: {
-            /** @description A command line for bash (or for sh, if there is no bash). */
+            /** @description A command line for bash (or for sh, if there is no bash). With `args`: a program. */
             cmd?: string;
+            /** @description Arguments of the program `cmd`, which is then not read by a shell. */
+            args?: string[];
             argv?: string[];
             /** @description An absolute path; defaults to the user's home directory. */
             cwd?: string;
@@ -3272,10 +3384,8 @@ export interface components {
                 pids?: number;
                 cpu_thousandths?: number;
             };
-            pool: {
-                min?: number;
-                max?: number;
-            };
+            pool: components["schemas"]["Pool"];
+            session_pool: components["schemas"]["Pool"];
             /** @enum {string} */
             state: "idle" | "starting" | "ready" | "failed" | "removed";
             generation: number;
@@ -3283,6 +3393,16 @@ export interface components {
             forks: number;
             /** @description Why the preload failed, with the traceback. */
             error: string | null;
+        };
+        /** @description Sandboxes that have never been used and wait for a request. */
+        Pool: {
+            /**
+             * @description That wait even without demand.
+             * @default 0
+             */
+            min?: number;
+            /** @description That wait at most, with demand; they go when there is none for pools.idle_decay. By default as many as min. */
+            max?: number;
         };
         /** @description Either `from` or `snapshot`; a snapshot already contains everything else. */
         NewTemplate: {
@@ -3308,6 +3428,10 @@ export interface components {
                 cpus?: number;
                 dependencies?: components["schemas"]["Dependencies"];
             };
+            /** @description For runs. By default nothing waits before the first run. */
+            pool?: components["schemas"]["Pool"];
+            /** @description For persistent sandboxes with the limits of the template, without mounts. The templates of a project may keep 16 sandboxes waiting together (`min`), of both kinds. */
+            session_pool?: components["schemas"]["Pool"];
         };
         /** @description 0 means no limit. */
         KeyLimits: {
@@ -3358,7 +3482,7 @@ export interface components {
             memory_limit?: number;
             /** @description size of the disk, such as 50M */
             size?: string;
-            /** @description true is refused unless SANDBOX_ALLOW_NETWORK (workspace.allow_network) is set. */
+            /** @description A sandbox reaches what net.ceiling allows unless this is false, or SANDBOX_ALLOW_NETWORK (workspace.allow_network) is; then true is refused. */
             allow_network?: boolean;
             /** @description default time limit of its code and commands, in seconds */
             timeout?: number;
@@ -5478,6 +5602,29 @@ export interface operations {
             503: components["responses"]["Wait"];
         };
     };
+    listEngines: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All engines, the strongest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        engines: components["schemas"]["Engine"][];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+        };
+    };
     listTemplates: {
         parameters: {
             query?: {
@@ -6018,6 +6165,27 @@ export interface operations {
             };
         };
     };
+    openapiJson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document. No key is needed on loopback; otherwise a key is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+        };
+    };
     openapi: {
         parameters: {
             query?: never;
@@ -6055,6 +6223,48 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+        };
+    };
+    docsStyle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A style sheet. No key is needed on loopback; otherwise a key is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/css": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+        };
+    };
+    docsScript: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A script. No key is needed on loopback; otherwise a key is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript": string;
                 };
             };
             401: components["responses"]["Unauthorized"];
