@@ -20,7 +20,7 @@ class EngineRoutesTest : public ::testing::Test {
                                     test.make_key("default", store::KeyRole::kUser));
     EXPECT_EQ(answer.status, 200) << answer.body;
     for (const json::value& one : json::parse(answer.body).at("engines").as_array()) {
-      if (one.at("name") == name) return one.as_object();
+      if (std::string(one.at("name").as_string()) == name) return one.as_object();
     }
     ADD_FAILURE() << "there is no " << name << " in " << answer.body;
     return {};
