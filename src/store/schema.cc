@@ -295,6 +295,11 @@ CREATE TRIGGER snapshots_removed AFTER DELETE ON snapshots BEGIN
     WHERE project = old.project;
 END;
 )sql"},
+    {"names of sessions", R"sql(
+-- Unique among the living ones of a project. That is checked in memory and not by an index here:
+-- an end may be known before it could be stored.
+ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -10,7 +10,7 @@ constexpr std::string_view kSessionColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
     "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net, "
-    "dependencies, layer";
+    "dependencies, layer, name";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -29,6 +29,7 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .state = static_cast<SessionState>(row.integer(6)),
                         .reason = row.text(7),
                         .agent_id = row.text(8),
+                        .name = row.text(30),
                         .metadata = unpack_metadata(row.text(9)),
                         .env = unpack_texts(row.text(10)),
                         .on_timeout = static_cast<OnTimeout>(row.integer(11)),
@@ -88,7 +89,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
                   "limits_asked_for, profile, port_token, template_id, net, dependencies, layer, "
-                  "bytes) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "name, bytes) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const std::string dependencies = pack_dependencies(session.dependencies);
@@ -102,7 +104,7 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
                    session.profile, session.port_token, session.template_id, session.net,
-                   Blob{dependencies}, session.layer, bytes)
+                   Blob{dependencies}, session.layer, session.name, bytes)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
@@ -164,12 +166,14 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     const std::string at = "?" + std::to_string(9 + i);
     sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
   }
+  sql += "AND (?17 IS NULL OR name = ?17 OR (length(?17) >= " + std::to_string(kLeastIdPrefix) +
+         " AND substr(id, 1, length(?17)) = ?17)) ";
   sql += filter.oldest_first ? "ORDER BY seq ASC LIMIT ?6" : "ORDER BY seq DESC LIMIT ?6";
   TRY(Statement select, db_.prepare(sql));
   // One more than asked for tells if there is a next page.
   select.bind(behind, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
               filter.snapshot, filter.created_from_ms, wanted[0], wanted[1], wanted[2], wanted[3],
-              wanted[4], wanted[5], wanted[6], wanted[7]);
+              wanted[4], wanted[5], wanted[6], wanted[7], filter.name_or_prefix);
   SessionPage page;
   TRY(page.sessions, read_all(select));
   if (page.sessions.size() > filter.limit) {
