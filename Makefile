@@ -21,7 +21,7 @@ packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-d
 # What tests and comparisons need besides.
 packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
   git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
-  node-typescript r-base-core openjdk-17-jdk-headless
+  node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)
 packages_soak := stress-ng libpython3.11-testsuite
@@ -152,8 +152,13 @@ lint: deps-lint format-check build/lint/build.ninja ## check layout (clang-forma
 bin_dir     = $(DESTDIR)$(PREFIX)/bin
 libexec_dir = $(DESTDIR)$(PREFIX)/libexec/glovebox
 unit_dir    = $(DESTDIR)/etc/systemd/system
+man_dir     = $(DESTDIR)$(PREFIX)/share/man/man1
+bash_dir    = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+zsh_dir     = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+fish_dir    = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+completions = $(bash_dir)/glovebox $(bash_dir)/sandbox-run $(zsh_dir)/_glovebox $(fish_dir)/glovebox.fish $(fish_dir)/sandbox-run.fish
 
-install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
+install: build ## install into PREFIX (/usr/local), with manual pages, completions and a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
 	@install -m 0755 $(addprefix build/bin/,$(user_programs)) $(bin_dir)/
 	@install -m 0755 $(addprefix build/bin/,$(libexec_programs)) $(libexec_dir)/
@@ -166,12 +171,22 @@ install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR
 	  sed 's|@PREFIX@|$(PREFIX)|g' packaging/$$unit.service.in > $(unit_dir)/$$unit.service; \
 	  chmod 0644 $(unit_dir)/$$unit.service; \
 	done
+	@scripts/install-manual build/bin $(man_dir)
+	@install -d $(bash_dir) $(zsh_dir) $(fish_dir)
+	@build/bin/glovebox completion bash > $(bash_dir)/glovebox
+	@build/bin/glovebox completion zsh > $(zsh_dir)/_glovebox
+	@build/bin/glovebox completion fish > $(fish_dir)/glovebox.fish
+	@# The shells look for a file with the name of the command.
+	@ln -sf glovebox $(bash_dir)/sandbox-run
+	@ln -sf glovebox.fish $(fish_dir)/sandbox-run.fish
+	@chmod 0644 $(bash_dir)/glovebox $(zsh_dir)/_glovebox $(fish_dir)/glovebox.fish
 	@echo "installed in $(DESTDIR)$(PREFIX); to keep a server running:"
 	@echo "  systemctl daemon-reload && systemctl enable --now glovebox"
 
 uninstall: ## remove what `make install` put there
 	@rm -f $(addprefix $(bin_dir)/,$(user_programs)) $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
-	@rm -f $(addprefix $(libexec_dir)/,$(libexec_programs) glovebox-agent)
+	@rm -f $(addprefix $(libexec_dir)/,$(libexec_programs) glovebox-agent) $(completions)
+	@rm -f $(man_dir)/glovebox.1 $(man_dir)/glovebox-*.1 $(man_dir)/sandbox-run.1
 	@rmdir $(libexec_dir) 2> /dev/null || true
 
 clean: ## remove everything that was built

@@ -16,6 +16,8 @@
 #include "cli/print.h"
 #include "cli/version.h"
 #include "model/outcome.h"
+#include "options/help_text.h"
+#include "options/man_page.h"
 
 namespace glovebox::cli {
 namespace {
@@ -26,7 +28,11 @@ struct Command {
   int (*run)(std::span<const std::string> args);
 };
 
-int version_command(std::span<const std::string>) {
+int version_command(std::span<const std::string> args) {
+  const options::CommandLine command{.name = "glovebox version",
+                                     .description = "Print the version."};
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(command, args, arguments)) return *status;
   std::printf("glovebox %s\n", kVersion);
   return 0;
 }
@@ -36,6 +42,7 @@ int bench_command(std::span<const std::string> args) { return exec_bench_program
 // Commands without a function are in glovebox-client, under the same name.
 constexpr Command kCommands[] = {
     {"run", "Run code in a fresh sandbox", run_command},
+    {"runs", "Show earlier runs of a server, with their output", nullptr},
     {"serve", "Start a server and keep it running", serve_command},
     {"sandbox", "Create, list, pause, snapshot and end persistent sandboxes", nullptr},
     {"exec", "Run a program in a sandbox", nullptr},
@@ -57,22 +64,37 @@ constexpr Command kCommands[] = {
     {"version", "Print the version", version_command},
 };
 
-void print_help() {
-  std::printf(
-      "Glovebox runs untrusted code in a fresh sandbox.\n\n"
-      "usage: glovebox COMMAND [OPTIONS]\n\n");
+// What other programs call these.
+struct Alias {
+  std::string_view name;
+  std::string_view command;
+  std::string_view subcommand;
+};
+constexpr Alias kAliases[] = {
+    {"ls", "sandbox", "list"}, {"ps", "sandbox", "list"}, {"rm", "sandbox", "kill"}};
+
+// Parses nothing: only for the help and the manual page.
+options::CommandLine main_command_line() {
+  options::CommandLine line{
+      .name = "glovebox",
+      .description = "Run untrusted code in a fresh sandbox.",
+      .notes =
+          "`glovebox ls` and `glovebox ps` are `glovebox sandbox list`; `glovebox rm` is\n"
+          "`glovebox sandbox kill`.\n\n"
+          "See `glovebox help COMMAND` for the options of a command. Try:\n"
+          "  glovebox run -c 'print(1+1)'\n"};
   for (const Command& command : kCommands) {
-    std::printf("  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
-                static_cast<int>(command.summary.size()), command.summary.data());
+    line.subcommands.push_back({.name = command.name, .help = command.summary});
   }
-  std::printf(
-      "\nSee `glovebox COMMAND --help` for the options of a command. Try:\n"
-      "  glovebox run -c 'print(1+1)'\n");
+  return line;
 }
+
+void print_help() { std::fputs(options::help_text(main_command_line()).c_str(), stdout); }
 
 std::string unknown_command_message(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
+  for (const Alias& alias : kAliases) names.emplace_back(alias.name);
   const std::string_view near = nearest(name, names);
   return "unknown command '" + name + "'" +
          (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
@@ -87,11 +109,25 @@ int run_command_line(std::span<const std::string> args) {
     return kExitUsage;
   }
   const std::string& name = args[0];
+  if (name == "help" && args.size() > 1 && !args[1].starts_with('-')) {
+    const std::string words[] = {args[1], "--help"};
+    return run_command_line(words);
+  }
   if (name == "--help" || name == "-h" || name == "help") {
     print_help();
     return 0;
   }
+  if (name == "--help=man") {
+    std::fputs(options::man_page(main_command_line()).c_str(), stdout);
+    return 0;
+  }
   if (name == "--version") return version_command({});
+  for (const Alias& alias : kAliases) {
+    if (alias.name != name) continue;
+    std::vector<std::string> words = {std::string(alias.command), std::string(alias.subcommand)};
+    words.insert(words.end(), args.begin() + 1, args.end());
+    return run_command_line(words);
+  }
   for (const Command& command : kCommands) {
     if (command.name != name) continue;
     if (command.run == nullptr) return exec_client_program(name, args.subspan(1));

@@ -12,7 +12,6 @@
 #include "cli/server_option.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
-#include "options/help_text.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
 #include "wire/packages/package_options.h"
@@ -256,7 +255,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   TypedFunction typed;
   const options::CommandLine command = function_command_line(typed);
   TRY(const options::Arguments arguments, options::parse(command, args));
-  if (arguments.wants_help) return ParsedFunction{std::nullopt, options::help_text(command)};
+  if (!arguments.help.empty()) return ParsedFunction{std::nullopt, std::move(arguments.help)};
   if (typed.version) {
     return ParsedFunction{std::nullopt, std::string("sandbox-run ") + kVersion + "\n"};
   }

@@ -58,8 +58,10 @@ Result<std::unique_ptr<LocalGateway>> LocalGateway::start(net::NetPolicy policy)
   for (std::string& word : config::as_arguments(loaded.table)) {
     plan.arguments.push_back(std::move(word));
   }
-  if (const char* level = std::getenv("GLOVEBOX_LOG")) {
-    plan.environment.push_back(std::string("GLOVEBOX_LOG=") + level);
+  for (const char* name : {"GLOVEBOX_LOG", "GLOVEBOX_LOG_FORMAT"}) {
+    if (const char* value = std::getenv(name)) {
+      plan.environment.push_back(std::string(name) + "=" + value);
+    }
   }
   plan.fd3 = pair.theirs.get();
   TRY(supervisor::Process process, supervisor::start(plan));

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "model/outcome.h"
-#include "options/help_text.h"
 
 namespace glovebox::cli {
 
@@ -22,8 +21,8 @@ std::optional<int> parse_arguments(const options::CommandLine& command,
                                    options::Arguments& arguments) {
   auto parsed = options::parse(command, words);
   if (!parsed) return usage_error(parsed.error().message());
-  if (parsed->wants_help) {
-    std::fputs(options::help_text(command).c_str(), stdout);
+  if (!parsed->help.empty()) {
+    std::fputs(parsed->help.c_str(), stdout);
     return 0;
   }
   arguments = std::move(*parsed);

@@ -13,9 +13,9 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
       .groups =
           {{"Options",
             {{"-c,--code", "CODE", "run CODE instead of a file", &typed.code},
-             {"--lang", "LANG",
-              "python, bash or node (default: by file extension; python for -c and -)",
-              &typed.lang},
+             {"--language", "LANG",
+              "python, bash or javascript (default: by file extension; python for -c and -)",
+              &typed.lang, "--lang"},
              {"--exec", "PROGRAM", "run an executable of the sandbox instead of code",
               &typed.program},
              {"--engine", "ENGINE",
@@ -42,7 +42,8 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               "set an environment variable (repeatable); nothing else of your environment is "
               "passed on",
               &typed.env},
-             {"--workdir", "DIR", "working directory (default /home/user)", &typed.workdir},
+             {"--cwd", "DIR", "working directory (default /home/user)", &typed.workdir,
+              "--workdir"},
              {"--file", "HOST:GUEST", "copy a file in before the run (repeatable)",
               &typed.files_in},
              {"--out", "GUEST:HOST", "copy a file out after the run (repeatable)",
@@ -79,7 +80,10 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               &typed.template_name},
              local_option(typed.where),
              {"--json", "", "print one JSON object instead of streaming the output", &typed.json},
-             {"-t,--tty", "", "allocate a terminal (Ctrl-] ends the sandbox)", &typed.terminal}}}},
+             {"-i,--interactive", "", "pass standard input on (this is the default)",
+              &typed.interactive},
+             {"-t,--tty", "", "allocate a terminal (Ctrl-] ends the sandbox)", &typed.terminal,
+              "--terminal"}}}},
       .notes =
           "Exit status: that of the program; 124 the time limit was reached; 137 killed (also "
           "when\n"
@@ -87,7 +91,7 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
           "Examples:\n"
           "  glovebox run script.py -- --input data.csv\n"
           "  glovebox run -c 'print(1+1)' --json\n"
-          "  echo 'uname -a' | glovebox run --lang bash -\n"
+          "  echo 'uname -a' | glovebox run --language bash -\n"
           "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
           "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443\n"
           "  glovebox run report.py --with 'pandas>=2' --preload pandas\n",

@@ -22,6 +22,7 @@ struct RunCommandLine {
   wire::PackageOptions packages;
   ServerOption where;
   bool json = false, terminal = false;
+  bool interactive = false;  // changes nothing: standard input is always passed on
 };
 
 // `typed` must outlive the parsing.

@@ -11,7 +11,6 @@
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
-#include "options/help_text.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/launcher/launcher_messages.h"
 #include "wire/network/network_options.h"
@@ -38,7 +37,8 @@ tl::unexpected<Error> invalid_run_option(std::string message) {
   return fail(Errc::kInvalidArgument, std::move(message));
 }
 
-const Language* language_named(const std::string& name) {
+const Language* language_named(const std::string& typed) {
+  const std::string name = typed == "javascript" ? "node" : typed;  // contexts call it that
   for (const Language& language : kLanguages) {
     if (name == language.name) return &language;
   }
@@ -62,7 +62,8 @@ Result<const Language*> choose_language(const RunCommandLine& typed) {
   if (!typed.lang.empty()) {
     const Language* language = language_named(typed.lang);
     if (language == nullptr) {
-      return invalid_run_option("unknown language '" + typed.lang + "'; use python, bash or node");
+      return invalid_run_option("unknown language '" + typed.lang +
+                                "'; use python, bash or javascript");
     }
     return language;
   }
@@ -70,7 +71,7 @@ Result<const Language*> choose_language(const RunCommandLine& typed) {
   const Language* language = language_of_file(typed.file);
   if (language == nullptr) {
     return invalid_run_option("cannot tell the language of '" + typed.file +
-                              "' by its extension; use --lang or --exec");
+                              "' by its extension; use --language or --exec");
   }
   return language;
 }
@@ -98,7 +99,7 @@ Result<> choose_program(const RunCommandLine& typed, RunOptions& options,
     return invalid_run_option(
         "use only one of FILE, -c and --exec (arguments of the program follow --)");
   if (!typed.program.empty()) {
-    if (!typed.lang.empty()) return invalid_run_option("--lang and --exec cannot be combined");
+    if (!typed.lang.empty()) return invalid_run_option("--language and --exec cannot be combined");
     exec.argv = {typed.program};
   } else {
     TRY(const Language* language, choose_language(typed));
@@ -385,7 +386,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   RunCommandLine typed;
   const options::CommandLine command = run_command_line_of(typed);
   TRY(options::Arguments arguments, options::parse(command, args));
-  if (arguments.wants_help) return ParsedRun{std::nullopt, options::help_text(command)};
+  if (!arguments.help.empty()) return ParsedRun{std::nullopt, std::move(arguments.help)};
   typed.args = std::move(arguments.program_arguments);
   if (!arguments.operands.empty()) typed.file = arguments.operands[0];
 

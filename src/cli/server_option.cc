@@ -8,7 +8,7 @@ options::Option server_option(ServerOption& option) {
   return {
       "--server", "[URL]",
       "run on a server: the one at URL, else the one that is known (GLOVEBOX_URL does the same)",
-      &option.server};
+      &option.server, "--url"};
 }
 
 options::Option local_option(ServerOption& option) {

@@ -15,6 +15,7 @@ int key_command(const std::vector<std::string>& args);
 int layers_command(const std::vector<std::string>& args);
 int logs_command(const std::vector<std::string>& args);
 int mcp_command(const std::vector<std::string>& args);
+int runs_command(const std::vector<std::string>& args);
 int sandbox_command(const std::vector<std::string>& args);
 int shell_command(const std::vector<std::string>& args);
 int template_command(const std::vector<std::string>& args);

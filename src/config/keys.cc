@@ -109,6 +109,8 @@ constexpr Key kKeys[] = {
 
     {"log.level", Kind::kChoice, &Settings::log_level, "info",
      "How much is logged", 0, ~0ull, "debug|info|warn", "GLOVEBOX_LOG"},
+    {"log.format", Kind::kChoice, &Settings::log_format, "text",
+     "How each line is written: text, or json for a program that reads it", 0, ~0ull, "text|json"},
     {"log.requests", Kind::kBool, &Settings::log_requests, "true",
      "Whether every request is logged, at info"},
 

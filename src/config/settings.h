@@ -58,6 +58,7 @@ struct Settings {
   std::uint64_t project_quota = 0;  // 0: a quarter of disk_ceiling
   // [log]
   std::string log_level;
+  std::string log_format;
   bool log_requests = true;
   // [workspace]; 0 and empty: the protocol's own default
   std::string workspace_cpu_quota;

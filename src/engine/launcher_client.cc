@@ -40,7 +40,8 @@ Result<UniqueFd> connect_to(const std::string& path) {
 // Nothing of the caller's environment but where its own directories are.
 std::vector<std::string> launcher_environment() {
   std::vector<std::string> environment;
-  for (const char* name : {"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "GLOVEBOX_LOG"}) {
+  for (const char* name :
+       {"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "GLOVEBOX_LOG", "GLOVEBOX_LOG_FORMAT"}) {
     if (const char* value = std::getenv(name))
       environment.push_back(std::string(name) + "=" + value);
   }

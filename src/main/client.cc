@@ -19,6 +19,7 @@ struct Command {
 };
 constexpr Command kCommands[] = {
     {"run", glovebox::client::run_command},
+    {"runs", glovebox::client::runs_command},
     {"invoke", glovebox::client::invoke_command},
     {"key", glovebox::client::key_command},
     {"template", glovebox::client::template_command},

@@ -181,8 +181,8 @@ int run(const std::vector<std::string>& words) {
   }
   const auto parsed = options::parse(command, words);
   if (!parsed) return report(parsed.error());
-  if (parsed->wants_help) {
-    std::fputs(options::help_text(command).c_str(), stdout);
+  if (!parsed->help.empty()) {
+    std::fputs(parsed->help.c_str(), stdout);
     return 0;
   }
   if (arguments.listen.empty() == !arguments.channel) {

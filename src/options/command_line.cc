@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "base/nearest.h"
+#include "options/help_text.h"
+#include "options/man_page.h"
 
 namespace glovebox::options {
 namespace {
@@ -25,14 +27,18 @@ bool is_option(std::string_view word) { return word.size() > 1 && word.front() =
 bool is_short(std::string_view word) { return is_option(word) && word[1] != '-'; }
 
 // "-c,--code" has both names.
-bool has_name(const Option& option, std::string_view name) {
-  std::string_view names = option.names;
+bool list_has(std::string_view names, std::string_view name) {
+  if (name.empty()) return false;
   while (true) {
     const std::size_t comma = names.find(',');
     if (names.substr(0, comma) == name) return true;
     if (comma == std::string_view::npos) return false;
     names.remove_prefix(comma + 1);
   }
+}
+
+bool has_name(const Option& option, std::string_view name) {
+  return list_has(option.names, name) || list_has(option.former_names, name);
 }
 
 using OptionList = std::vector<const Option*>;
@@ -159,16 +165,17 @@ Result<> take_subcommand(const CommandLine& command, Arguments& arguments) {
     return usage_mistake("missing subcommand: " + all + see_help(command));
   }
   const std::string name = arguments.operands.front();
-  const auto found = std::find(known.begin(), known.end(), name);
-  if (found == known.end()) {
+  const auto found = std::find_if(
+      command.subcommands.begin(), command.subcommands.end(),
+      [&](const auto& one) { return one.name == name || list_has(one.aliases, name); });
+  if (found == command.subcommands.end()) {
     const std::string suggestion = did_you_mean(name, known);
     return usage_mistake("unknown subcommand '" + shortened(name) + "'" +
                          (suggestion.empty() ? "; expected " + all : suggestion) +
                          see_help(command));
   }
-  const Subcommand& subcommand =
-      command.subcommands[static_cast<std::size_t>(found - known.begin())];
-  arguments.subcommand = name;
+  const Subcommand& subcommand = *found;
+  arguments.subcommand = subcommand.name;
   arguments.operands.erase(arguments.operands.begin());
   const std::size_t count = arguments.operands.size();
   if (count >= subcommand.least_operands && count <= subcommand.most_operands) return {};
@@ -194,6 +201,14 @@ Result<Arguments> parse(const CommandLine& command, std::span<const std::string>
   while (!reader.at_end()) {
     const std::string& word = reader.take();
     if (!is_option(word)) {
+      if (command.has_program_after_operands &&
+          arguments.operands.size() == command.most_operands) {
+        arguments.program_arguments.push_back(word);
+        const auto rest = reader.take_rest();
+        arguments.program_arguments.insert(arguments.program_arguments.end(), rest.begin(),
+                                           rest.end());
+        break;
+      }
       arguments.operands.push_back(word);
       continue;
     }
@@ -203,7 +218,8 @@ Result<Arguments> parse(const CommandLine& command, std::span<const std::string>
       into.insert(into.end(), rest.begin(), rest.end());
       break;
     }
-    if (word == "--help" || word == "-h") return Arguments{.wants_help = true};
+    if (word == "--help" || word == "-h") return Arguments{.help = help_text(command)};
+    if (word == "--help=man") return Arguments{.help = man_page(command)};
     auto taken = take_one(options, word, reader);
     if (!taken) return fail(std::move(taken.error()));
     if (!*taken) return unknown_option(command, word, options);

@@ -1,6 +1,6 @@
 // The command line of one command: the only parser of options in this project. A command describes
-// itself as a CommandLine; parse() fills the targets of its options, help_text() (help_text.h)
-// prints the same description. --help and -h belong to every command.
+// itself as a CommandLine; parse() fills the targets of its options. help_text() (help_text.h) and
+// man_page() (man_page.h) show the same description. --help and -h belong to every command.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,28 @@ struct Subcommand {
   std::string_view operands{};  // "ID", as the usage line shows them
   std::size_t least_operands = 0;
   std::size_t most_operands = 0;
+  std::string_view help{};     // one phrase
+  std::string_view aliases{};  // other names, with commas: "rm"
 };
 
 struct CommandLine {
-  std::string_view name{};                // "glovebox key"
-  std::vector<std::string_view> usage{};  // what follows the name, one entry per form
+  std::string_view name{};   // "glovebox key"
+  std::string_view usage{};  // what follows the name, on one line
   std::string_view description{};
   std::vector<OptionGroup> groups{};
   std::string_view notes{};            // exit status and examples, printed as they are
   std::size_t most_operands = 0;       // ignored with subcommands
   bool has_program_arguments = false;  // words after "--" belong to a program in the sandbox
+  // So do, without "--", the first word after `most_operands` operands and all that follow it.
+  bool has_program_after_operands = false;
   std::vector<Subcommand> subcommands{};
 };
 
 struct Arguments {
-  bool wants_help = false;              // then nothing else was checked
-  std::string subcommand{};             // one of CommandLine::subcommands
+  // What --help prints, or the manual page in troff for --help=man. Not empty: it was asked for,
+  // and nothing else was checked.
+  std::string help{};
+  std::string subcommand{};             // one of CommandLine::subcommands; never an alias
   std::vector<std::string> operands{};  // without the subcommand
   std::vector<std::string> program_arguments{};
 };

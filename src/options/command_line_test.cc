@@ -8,6 +8,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A command with an option of every kind.
 struct Parsed {
@@ -15,6 +17,7 @@ struct Parsed {
   bool json = false;
   bool quiet = false;
   std::string name;
+  std::string language;
   std::optional<std::string> code;
   std::vector<std::string> env;
   OptionalUrl server;
@@ -32,6 +35,7 @@ Parsed parse_words(const std::vector<std::string>& words, CommandLine command = 
                       {"-c,--code", "CODE", "", &parsed.code},
                       {"--env", "NAME=VALUE", "", &parsed.env},
                       {"--server", "[URL]", "", &parsed.server},
+                      {"--language", "NAME", "", &parsed.language, "--lang,--tongue"},
                       {"--take", "VALUE", "", TakeValue([&parsed](std::string value) -> Result<> {
                          if (value == "bad") return fail(Errc::kInvalidArgument, "--take: bad");
                          parsed.taken.push_back(std::move(value));
@@ -96,9 +100,37 @@ TEST(CommandLine, WordsAfterTheSeparatorAreNoOptions) {
 }
 
 TEST(CommandLine, HelpComesBeforeEveryLaterMistake) {
-  EXPECT_TRUE(parse_words({"--help", "--nonsense"}).arguments.value().wants_help);
-  EXPECT_TRUE(parse_words({"-h"}).arguments.value().wants_help);
+  EXPECT_THAT(parse_words({"--help", "--nonsense"}).arguments.value().help,
+              StartsWith("usage: glovebox try"));
+  EXPECT_THAT(parse_words({"-h"}).arguments.value().help, StartsWith("usage: "));
+  EXPECT_THAT(parse_words({"--help=man"}).arguments.value().help, StartsWith(".TH "));
   EXPECT_EQ(parse_words({"--name", "--help"}).name, "--help");
+}
+
+TEST(CommandLine, FormerNamesAreAcceptedAndNotSuggested) {
+  EXPECT_EQ(parse_words({"--lang", "x"}).language, "x");
+  EXPECT_EQ(parse_words({"--tongue=x"}).language, "x");
+  EXPECT_EQ(parse_words({"--language", "x"}).language, "x");
+  EXPECT_THAT(mistake({"--lagn"}), Not(HasSubstr("--lang'")));
+}
+
+TEST(CommandLine, AProgramBeginsAfterTheOperands) {
+  const CommandLine command{
+      .most_operands = 1, .has_program_arguments = true, .has_program_after_operands = true};
+  const Parsed plain = parse_words({"id", "--json", "ls", "-q", "--", "x"}, command);
+  EXPECT_THAT(plain.arguments.value().operands, ElementsAre("id"));
+  EXPECT_THAT(plain.arguments.value().program_arguments, ElementsAre("ls", "-q", "--", "x"));
+  EXPECT_TRUE(plain.json);
+  EXPECT_FALSE(plain.quiet);
+  const Parsed separated = parse_words({"id", "--", "-q", "ls"}, command);
+  EXPECT_THAT(separated.arguments.value().program_arguments, ElementsAre("-q", "ls"));
+}
+
+TEST(CommandLine, SubcommandsHaveAliases) {
+  const CommandLine command{.subcommands = {{"kill", "ID", 1, 1, "end it", "rm,remove"}}};
+  EXPECT_EQ(parse_words({"rm", "x"}, command).arguments.value().subcommand, "kill");
+  EXPECT_EQ(parse_words({"remove", "x"}, command).arguments.value().subcommand, "kill");
+  EXPECT_THAT(mistake({"", "x"}, command), HasSubstr("unknown subcommand"));
 }
 
 TEST(CommandLine, EveryMistakeIsNamed) {

@@ -51,14 +51,18 @@ void append_option(std::string& out, std::string_view names, std::string_view va
 
 }  // namespace
 
+std::string usage_of(const CommandLine& command) {
+  if (!command.usage.empty()) return std::string(command.name) + " " + std::string(command.usage);
+  return std::string(command.name) + (command.subcommands.empty() ? "" : " COMMAND [OPTIONS]");
+}
+
 std::string help_text(const CommandLine& command) {
-  std::string out;
-  for (const std::string_view form : command.usage) {
-    out += (out.empty() ? "usage: " : "       ") + std::string(command.name) +
-           (form.empty() ? "" : " ") + std::string(form) + "\n";
-  }
-  out += "\n";
+  std::string out = "usage: " + usage_of(command) + "\n\n";
   append_paragraphs(out, command.description);
+  if (!command.subcommands.empty()) out += "\nCommands:\n";
+  for (const Subcommand& one : command.subcommands) {
+    append_option(out, one.name, one.operands, one.help);
+  }
   bool is_first = true;
   for (const OptionGroup& group : command.groups) {
     out += "\n" + std::string(group.title) + ":\n";

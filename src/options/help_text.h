@@ -7,7 +7,10 @@
 
 namespace glovebox::options {
 
-// Usage, description, the options in two columns, and the notes. Wrapped at 80 columns.
+// Usage, description, subcommands and options in two columns, and the notes. Wrapped at 80 columns.
 std::string help_text(const CommandLine& command);
+
+// "glovebox key COMMAND [OPTIONS]", without "usage: ".
+std::string usage_of(const CommandLine& command);
 
 }  // namespace glovebox::options

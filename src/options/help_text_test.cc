@@ -10,18 +10,21 @@ TEST(HelpText, ShowsUsageDescriptionOptionsAndNotes) {
   std::string name;
   const CommandLine command{
       .name = "glovebox key",
-      .usage = {"create [OPTIONS]", "list"},
       .description = "Manage the keys of a server.",
       .groups = {{"Options",
                   {{"-n,--name", "NAME", "describe the key", &name},
                    {"--json", "", "print JSON", &json}}},
                  {"Server", {{"--a-rather-long-option", "VALUE", "explained", &name}}}},
-      .notes = "Exit status: 0.\n"};
+      .notes = "Exit status: 0.\n",
+      .subcommands = {{"list", "", 0, 0, "list them"}, {"revoke", "ID", 1, 1, "revoke one", "rm"}}};
   EXPECT_EQ(help_text(command),
-            "usage: glovebox key create [OPTIONS]\n"
-            "       glovebox key list\n"
+            "usage: glovebox key COMMAND [OPTIONS]\n"
             "\n"
             "Manage the keys of a server.\n"
+            "\n"
+            "Commands:\n"
+            "  list                   list them\n"
+            "  revoke ID              revoke one\n"
             "\n"
             "Options:\n"
             "  -n,--name NAME         describe the key\n"
@@ -41,7 +44,6 @@ TEST(HelpText, WrapsAtEightyColumns) {
   for (int i = 0; i < 40; ++i) words += "word ";
   words += "end";
   const CommandLine command{.name = "glovebox x",
-                            .usage = {""},
                             .description = words,
                             .groups = {{"Options", {{"--option", "VALUE", words, &to}}}}};
   const std::string text = help_text(command);

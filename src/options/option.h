@@ -36,6 +36,8 @@ struct Option {
   std::string_view value_name;  // "CODE", as --help shows it; empty for a flag
   std::string_view help;        // one phrase, wrapped by --help; empty: --help does not show it
   Target target;
+  // Names that are still accepted and not shown: "--lang", or several with commas.
+  std::string_view former_names{};
 };
 
 struct OptionGroup {

@@ -39,6 +39,8 @@ Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
       filter.template_name = value;
     } else if (name == "agent_id") {
       filter.agent_id = value;
+    } else if (name == "match") {
+      filter.name_or_prefix = value;
     } else if (name == "state") {
       std::string_view rest = value;
       while (true) {

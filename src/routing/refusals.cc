@@ -51,6 +51,13 @@ http::Response refuse_run(const store::Refusal& refusal) {
   return refuse_run_for(429, "key_limit", refusal.error.message(), refusal.retry_after.count());
 }
 
+std::optional<http::Response> refuse_program(const Error& error) {
+  if (error.code() != Errc::kInvalidArgument || error.sys_errno() == 0) return std::nullopt;
+  const bool is_missing = error.sys_errno() == ENOENT;
+  return http::Response::refuse(400, is_missing ? "program_not_found" : "program_not_executable",
+                                error.message());
+}
+
 http::Response refuse_gone_client() {
   constexpr int kClientClosedRequest = 499;  // nginx's number; the standard has none
   return http::Response::refuse(kClientClosedRequest, "client_gone", "the client disconnected");

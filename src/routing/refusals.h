@@ -2,6 +2,8 @@
 // both have Retry-After.
 #pragma once
 
+#include <optional>
+
 #include "base/error.h"
 #include "http/message.h"
 #include "store/key_usage.h"
@@ -12,6 +14,9 @@ namespace glovebox::routing {
 http::Response refuse_run(const Error& error);
 // A request beyond its key's limits.
 http::Response refuse_run(const store::Refusal& refusal);
+
+// Nothing unless the error of ProcessStarter::start_exec() is about the program itself.
+std::optional<http::Response> refuse_program(const Error& error);
 
 // For a client that disconnected before its answer: only the log and the metrics show this.
 http::Response refuse_gone_client();

@@ -13,6 +13,9 @@ http::Response refuse_creation(const Error& error, const sessions::CreateRequest
   if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
     return http::Response::refuse(507, "disk_full", error.message());
   }
+  if (error.code() == Errc::kConflict && error.sys_errno() == EEXIST) {
+    return http::Response::refuse(409, "name_taken", error.message());
+  }
   const bool is_snapshot = error.code() == Errc::kNotFound && !wanted.snapshot.empty();
   return is_snapshot ? http::Response::from_error(error) : refuse_run(error);
 }

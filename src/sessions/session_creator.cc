@@ -1,5 +1,7 @@
 #include "sessions/session_creator.h"
 
+#include <cerrno>
+
 #include "base/wall_clock.h"
 #include "model/environment.h"
 #include "net/reach.h"
@@ -30,6 +32,7 @@ Result<> check_same(const store::SessionRecord& record, const CreateRequest& req
     return differs("template");
   }
   if (!request.snapshot.empty() && request.snapshot != record.snapshot) return differs("snapshot");
+  if (!request.name.empty() && request.name != record.name) return differs("name");
   if (!packages::has_dependencies(record.dependencies, request.profile.dependencies)) {
     return differs("set of dependencies");
   }
@@ -81,6 +84,38 @@ class SessionCreator::AgentLock {
   std::shared_ptr<node::AsyncFifoLock> lock_;
   bool is_held_ = false;
 };
+
+// Keeps a name for a session that is being created, until the registry has it.
+class SessionCreator::NameClaim {
+ public:
+  NameClaim(SessionCreator& creator, std::pair<std::string, std::string> key)
+      : creator_(creator), life_(creator.life_), key_(std::move(key)) {
+    creator.names_being_given_.insert(key_);
+  }
+  NameClaim(const NameClaim&) = delete;
+  NameClaim& operator=(const NameClaim&) = delete;
+  ~NameClaim() {
+    if (!life_.expired()) creator_.names_being_given_.erase(key_);
+  }
+
+ private:
+  SessionCreator& creator_;
+  std::weak_ptr<char> life_;
+  std::pair<std::string, std::string> key_;
+};
+
+Result<std::unique_ptr<SessionCreator::NameClaim>> SessionCreator::claim_name(
+    const std::string& project, const std::string& name) {
+  if (name.empty()) return std::unique_ptr<NameClaim>();
+  const EntryPtr known = deps_.registry.named_entry(project, name);
+  if (known || names_being_given_.contains({project, name})) {
+    return fail(Error(Errc::kConflict,
+                      "a living sandbox of this project already has the name '" + name + "'" +
+                          (known ? ": " + known->record.id.str() : std::string()),
+                      EEXIST));
+  }
+  return std::make_unique<NameClaim>(*this, std::pair(project, name));
+}
 
 Result<std::optional<store::SnapshotRecord>> SessionCreator::find_snapshot(
     const CreateRequest& request, const std::string& project) const {
@@ -201,6 +236,7 @@ Task<std::shared_ptr<node::Session>> SessionCreator::make_sandbox(
 Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner owner,
                                           store::Admission admission,
                                           std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY(const std::unique_ptr<NameClaim> claim, claim_name(owner.project, request.name));
   CO_TRY(const std::uint64_t ttl_s, deps_.lifecycle.ttl_of(request.ttl_s));
   CO_TRY(std::optional<store::SnapshotRecord> snapshot, find_snapshot(request, owner.project));
   CO_TRY(SessionPlan plan, plan_of(request, owner.project, snapshot));
@@ -232,6 +268,7 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
       .snapshot = request.snapshot,
       .state = SessionState::kStarting,
       .agent_id = request.agent_id,
+      .name = request.name,
       .metadata = std::move(request.metadata),
       .env = joined_environment(std::move(plan.template_env), request.env),
       .on_timeout = request.on_timeout,

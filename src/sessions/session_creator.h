@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -61,10 +62,14 @@ class SessionCreator {
  private:
   using AgentKey = std::pair<std::string, std::string>;  // project and agent_id
   class AgentLock;
+  class NameClaim;
 
   Task<EntryPtr> find_agent(std::string project, std::string agent_id);
   Task<CreatedSession> make(CreateRequest request, SessionOwner owner, store::Admission admission,
                             std::shared_ptr<node::CancelFlag> cancel);
+  // kConflict with EEXIST: another living sandbox of the project has the name, or is getting it.
+  Result<std::unique_ptr<NameClaim>> claim_name(const std::string& project,
+                                                const std::string& name);
   Result<> check_room(const std::string& project, std::uint64_t needed_bytes);
   Task<std::shared_ptr<node::Session>> make_sandbox(node::SessionSpec& spec, bool net_is_default,
                                                     std::shared_ptr<node::CancelFlag> cancel);
@@ -80,7 +85,8 @@ class SessionCreator {
   const SessionOptions& options_;
   // Serializes creations for one agent_id.
   std::map<AgentKey, std::weak_ptr<node::AsyncFifoLock>> agent_locks_;
-  std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this
+  std::set<std::pair<std::string, std::string>> names_being_given_;  // project and name
+  std::shared_ptr<char> life_ = std::make_shared<char>();            // expires with this
 };
 
 }  // namespace glovebox::sessions

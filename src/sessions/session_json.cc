@@ -37,6 +37,7 @@ json::object sandbox_json(const store::SessionRecord& session) {
           {"template", session.template_name},
           {"snapshot", wire::text_or_null(session.snapshot)},
           {"agent_id", wire::text_or_null(session.agent_id)},
+          {"name", wire::text_or_null(session.name)},
           {"metadata", std::move(metadata)},
           {"on_timeout", session.on_timeout == OnTimeout::kKill ? "kill" : "pause"},
           {"ttl_s", session.ttl_s},

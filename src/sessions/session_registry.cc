@@ -47,6 +47,14 @@ EntryPtr SessionRegistry::agent_entry(const std::string& project,
   return found == agents_.end() ? nullptr : found->second;
 }
 
+EntryPtr SessionRegistry::named_entry(const std::string& project, const std::string& name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& one) {
+    const store::SessionRecord& record = one.second->record;
+    return record.name == name && record.project == project && !is_over(record.state);
+  });
+  return found == entries_.end() ? nullptr : found->second;
+}
+
 std::optional<store::SessionRecord> SessionRegistry::of_agent(const std::string& project,
                                                               const std::string& agent_id) const {
   const EntryPtr entry = agent_entry(project, agent_id);

@@ -59,6 +59,8 @@ class SessionRegistry final : public Sessions {
   std::optional<store::SessionRecord> of_agent(const std::string& project,
                                                const std::string& agent_id) const;
   EntryPtr agent_entry(const std::string& project, const std::string& agent_id) const;
+  // The living session of a name; null if there is none.
+  EntryPtr named_entry(const std::string& project, const std::string& name) const;
   // The newest `limit` log lines, oldest first.
   Task<std::vector<SessionLine>> lines(std::string project, std::string id, std::size_t limit);
   const SessionFigures& figures() const { return figures_; }

@@ -53,7 +53,31 @@ Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
   return {};
 }
 
+// No ':', which separates it from a path in `glovebox cp`, and nothing that a shell would change.
+bool is_sandbox_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && is_plain(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_plain(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+Result<> read_sandbox_name(ObjectReader& fields, CreateRequest& request) {
+  TRY(const auto name, fields.text("name", kMaxSandboxName));
+  if (!name) return {};
+  if (!is_sandbox_name(*name)) {
+    return fields.bad("name",
+                      "must begin with a letter or a digit and have only letters, digits, '.', "
+                      "'_' and '-'");
+  }
+  if (SandboxId::parse(*name)) return fields.bad("name", "must not look like the id of a sandbox");
+  request.name = *name;
+  return {};
+}
+
 Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
+  TRY_OK(read_sandbox_name(fields, request));
   TRY(request.ttl_s, fields.whole("ttl_s", 1, kMostTtl));
   TRY(request.env, wire::read_environment(fields, "env"));
   if (const json::value* metadata = fields.take("metadata")) {

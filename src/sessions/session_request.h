@@ -22,6 +22,7 @@ inline constexpr std::size_t kMaxMetadata = 64;
 inline constexpr std::size_t kMaxMetadataKey = 256;
 inline constexpr std::size_t kMaxMetadataValue = 4096;
 inline constexpr std::size_t kMaxAgentId = 256;
+inline constexpr std::size_t kMaxSandboxName = 63;
 inline constexpr std::size_t kMaxSnapshotName = 128;
 
 struct CreateRequest {
@@ -33,6 +34,7 @@ struct CreateRequest {
   store::Metadata metadata;
   OnTimeout on_timeout = OnTimeout::kKill;
   std::string agent_id;
+  std::string name;  // for people; unique among the living sandboxes of the project; or empty
   bool private_ports = false;
   std::string host_mask{};  // see SessionRecord
   std::optional<Grade> min_grade;

@@ -310,6 +310,11 @@ ALTER TABLE templates ADD COLUMN pool_max INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE templates ADD COLUMN session_pool_min INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE templates ADD COLUMN session_pool_max INTEGER NOT NULL DEFAULT 0;
 )sql"},
+    {"names of sessions", R"sql(
+-- Unique among the living ones of a project. That is checked in memory and not by an index here:
+-- an end may be known before it could be stored.
+ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

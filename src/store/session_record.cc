@@ -44,7 +44,7 @@ std::uint64_t stored_bytes(const SessionRecord& session) {
   return kSessionRowBytes + pack_metadata(session.metadata).size() +
          pack_texts(session.env).size() + pack_dependencies(session.dependencies).size() +
          session.net.size() + session.reason.size() + session.agent_id.size() +
-         session.template_name.size() + session.host_mask.size();
+         session.name.size() + session.template_name.size() + session.host_mask.size();
 }
 
 std::string encode_session_cursor(std::int64_t seq) {

@@ -40,6 +40,7 @@ struct SessionRecord {
   SessionState state = SessionState::kRunning;
   std::string reason{};  // of its state, for people; or empty
   std::string agent_id{};
+  std::string name{};  // for people: no other living one of its project has it; or empty
   Metadata metadata{};
   std::vector<std::string> env{};  // "NAME=value"; not kept when it is over
   OnTimeout on_timeout = OnTimeout::kKill;
@@ -77,6 +78,8 @@ struct SessionFilter {
   std::vector<SessionState> states{};  // any of them; empty: all
   std::optional<std::string> template_name{};
   std::optional<std::string> agent_id{};
+  // It has this name, or an id that begins with it (kLeastIdPrefix letters or more).
+  std::optional<std::string> name_or_prefix{};
   std::optional<std::string> snapshot{};                        // it was made from
   std::vector<std::pair<std::string, std::string>> metadata{};  // all of them
   std::optional<std::int64_t> created_from_ms{};                // this or later
@@ -85,6 +88,7 @@ struct SessionFilter {
   std::string cursor{};      // `next_cursor` of the page before, in the same order
 };
 inline constexpr std::uint32_t kMaxSessionPage = 200;
+inline constexpr std::size_t kLeastIdPrefix = 4;  // "sb" and two letters
 
 // Newest first, unless the filter says otherwise. Sessions that are added while a client pages do
 // not shift the pages.

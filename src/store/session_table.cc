@@ -10,7 +10,7 @@ constexpr std::string_view kSessionColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
     "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net, "
-    "dependencies, layer, paused_files_only, host_mask";
+    "dependencies, layer, paused_files_only, host_mask, name";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -30,6 +30,7 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .state = static_cast<SessionState>(row.integer(6)),
                         .reason = row.text(7),
                         .agent_id = row.text(8),
+                        .name = row.text(32),
                         .metadata = unpack_metadata(row.text(9)),
                         .env = unpack_texts(row.text(10)),
                         .on_timeout = static_cast<OnTimeout>(row.integer(11)),
@@ -93,8 +94,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
                   "limits_asked_for, profile, port_token, template_id, net, dependencies, layer, "
-                  "bytes, paused_files_only, host_mask) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "bytes, paused_files_only, host_mask, name) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const std::string dependencies = pack_dependencies(session.dependencies);
@@ -109,7 +110,7 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
                    session.profile, session.port_token, session.template_id, session.net,
                    Blob{dependencies}, session.layer, bytes,
-                   static_cast<int>(session.paused_files_only), session.host_mask)
+                   static_cast<int>(session.paused_files_only), session.host_mask, session.name)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
@@ -193,12 +194,14 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     const std::string at = "?" + std::to_string(9 + i);
     sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
   }
+  sql += "AND (?18 IS NULL OR name = ?18 OR (length(?18) >= " + std::to_string(kLeastIdPrefix) +
+         " AND substr(id, 1, length(?18)) = ?18)) ";
   sql += order + " LIMIT ?6";
   TRY(Statement select, db_.prepare(sql));
   // One more than asked for tells if there is a next page.
   select.bind(behind, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
               filter.snapshot, filter.created_from_ms, wanted[0], wanted[1], wanted[2], wanted[3],
-              wanted[4], wanted[5], wanted[6], wanted[7], last);
+              wanted[4], wanted[5], wanted[6], wanted[7], last, filter.name_or_prefix);
   SessionPage page;
   TRY(page.sessions, read_all(select));
   if (page.sessions.size() > filter.limit) {

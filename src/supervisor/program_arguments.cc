@@ -9,7 +9,8 @@
 namespace glovebox::supervisor {
 
 std::vector<std::string> environment_of_programs(const config::Settings& settings) {
-  std::vector<std::string> environment = {"GLOVEBOX_LOG=" + settings.log_level};
+  std::vector<std::string> environment = {"GLOVEBOX_LOG=" + settings.log_level,
+                                          "GLOVEBOX_LOG_FORMAT=" + settings.log_format};
   for (const char* name :
        {"HOME", "PATH", "TZ", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "GLOVEBOX_LAYERS_DIR"}) {
     if (const char* value = std::getenv(name)) {

@@ -59,7 +59,7 @@ class Alone(sealed.TestCase):
         line = "; ".join(BANNER.format(host) for host in hosts)
         ran = sealed.glovebox("run", "--net", policy, *more, "--exec", "/bin/bash", "--", "-c", line,
                               env={**self.OWN, **(env or {})})
-        self.assertEqual(ran.stderr, b"", ran)
+        self.assertRegex(ran.stderr.decode(), r"\A(glovebox: network: [^\n]+\n)?\Z", ran)  # what was refused, on one line
         return [word == "220" for word in ran.stdout.decode().split("\n")[:len(hosts)]]
 
     def test_policies(self):
@@ -69,6 +69,29 @@ class Alone(sealed.TestCase):
         self.assertEqual(self.run_net("https-only", *everywhere), [False] * 6)
         allow = json.dumps({"allow": ["good.example.org"]})
         self.assertEqual(self.run_net(allow, *everywhere), [True] + [False] * 5)
+
+    def test_a_refusal_explains_itself(self):
+        ran = sealed.glovebox("run", "--net", "www.example.org", "--exec", "/bin/bash", "--", "-c",
+                              BANNER.format("good.example.org"), env=self.OWN)
+        said = b"glovebox: network: good.example.org is not in the policy (base none); --net good.example.org allows it\n"
+        self.assertEqual(ran.stderr, said)
+        ran = sealed.glovebox("run", "--net", "www.example.org,good.example.org", "--exec", "/bin/bash", "--", "-c",
+                              BANNER.format("good.example.org"), env=self.OWN)
+        self.assertEqual((ran.stdout, ran.stderr), (b"220\n", b""))  # as it was told
+        _, answer = sealed.run_json("--net", "https-only", "--exec", "/bin/bash", "--", "-c",
+                                    BANNER.format("good.example.org"), env=self.OWN)
+        refused, = answer["metrics"]["network"]["refusals"]
+        self.assertEqual((refused["name"], refused["port"], refused["rule"], refused["allow"]),
+                         ("good.example.org", 25, "base https-only", "good.example.org:25"))
+        ran = sealed.glovebox("run", "--net", "all", "--exec", "/bin/bash", "--", "-c", BANNER.format(net.METADATA), env=self.OWN)
+        self.assertIn(b"is a reserved address (metadata), which no --net allows", ran.stderr)
+
+    def test_a_program_without_a_network_is_told_how_to_get_one(self):
+        lookup = "import urllib.request as u; u.urlopen('https://good.example.org')"
+        ran = sealed.glovebox("run", "-c", lookup)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertTrue(ran.stderr.splitlines()[-1].startswith(b"glovebox: network: this sandbox has none; --net https-only"), ran)
+        self.assertNotIn(b"glovebox: ", sealed.glovebox("run", "-c", "1/0").stderr)
 
     def test_tls(self):
         program = network_guest.program(networked.internet.authority,
@@ -115,9 +138,21 @@ class Remote(Networked):
         for policy, expected in (("all", b"220\n"), ("none", b"\n"), ('{"allow":["good.example.org:25"]}', b"220\n"),
                                  ('{"allow":["www.example.org"]}', b"\n")):
             ran = self.cli("run", "--net", policy, "--exec", "/bin/bash", "--", "-c", BANNER.format("good.example.org"))
-            self.assertEqual((ran.stdout, ran.stderr), (expected, b""), (policy, ran))
+            self.assertEqual(ran.stdout, expected, (policy, ran))
+            refusal = b"glovebox: network: good.example.org is not in the policy (base none); --net good.example.org allows it\n"
+            self.assertEqual(ran.stderr, refusal if "www" in policy else b"", (policy, ran))
         ran = self.cli("run", "--net", '{"allow":["a b"]}', "--exec", "/bin/true")
         self.assertIn(ran.returncode, (2, 125), ran)
+
+    def test_exec(self):
+        made = self.cli("sandbox", "create", "--net", "www.example.org", "--name", "networked").stdout.decode().strip()
+        self.addCleanup(self.cli, "sandbox", "kill", made)
+        failing = BANNER.format("good.example.org") + "; exit 1"
+        ran = self.cli("exec", "networked", "bash", "-c", failing)
+        self.assertTrue(ran.stderr.endswith(b"network: good.example.org is not in the policy (base none); "
+                                            b"--net good.example.org allows it\n"), ran)
+        ran = self.cli("exec", "networked", "false")
+        self.assertEqual(ran.stderr, b"")  # an earlier program's refusal is not this one's
 
     def test_python_sdk(self):
         """The decorator's net=, a sandbox's set_network() and network()."""

@@ -52,7 +52,11 @@ class Cli(Typed):
         self.assertEqual(self.glovebox("exec", one, "--", "sh", "-c", "echo $GREETING").stdout, b"hello\n")
         self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
         refused = self.glovebox("exec", one, "--", "true", status=125)
-        self.assertIn(b"paused", refused.stderr)
+        self.assertIn(f"the sandbox is paused; `glovebox sandbox resume {one}` resumes it".encode(), refused.stderr)
+        self.assertEqual(self.glovebox("exec", "--resume", one, "echo", "awake").stdout, b"awake\n")
+        self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
+        self.assertEqual(self.json_of("exec", "--resume", one, "--shell", "echo awake")["stdout"], "awake\n")
+        self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
         self.assertEqual(self.json_of("sandbox", "resume", one)["state"], "running")
         self.assertEqual(self.json_of("sandbox", "keepalive", one, "--ttl", "10m")["ttl_s"], 600)
         self.assertIn(one, self.glovebox("top", "--once").stdout.decode())
@@ -74,6 +78,23 @@ class Cli(Typed):
         self.assertEqual((answer["stdout"], answer["exit_code"]), ("out\n", 3))
         big = self.glovebox("exec", one, "--", "head", "-c", "20000000", "/dev/zero")
         self.assertEqual(len(big.stdout), 20000000)
+
+    def test_exec_needs_no_separator(self):
+        one = self.create()
+        self.assertEqual(self.glovebox("exec", one, "echo", "--json", "-t", "--", "x").stdout, b"--json -t -- x\n")
+        self.assertEqual(self.glovebox("exec", "-i", one, "cat", stdin=b"typed").stdout, b"typed")
+        self.assertEqual(self.glovebox("exec", one, "--cwd", "/tmp", "pwd").stdout, b"/tmp\n")
+        self.assertEqual(self.glovebox("exec", "--workdir", "/tmp", one, "pwd").stdout, b"/tmp\n")
+
+    def test_a_program_that_is_not_there(self):
+        one = self.create()
+        for words in (("no-such-program",), ("--json", "no-such-program"), ("-d", "no-such-program"),
+                      ("--", "/no/such-program")):
+            with self.subTest(words=words):
+                done = self.glovebox("exec", one, *words, status=127)
+                self.assertRegex(done.stderr.decode(), r"^glovebox: program not found: (/no/|no-)such-program\n$")
+        done = self.glovebox("exec", one, "/etc/passwd", status=126)
+        self.assertEqual(done.stderr, b"glovebox: program is not executable: /etc/passwd\n")
 
     def test_detach_and_attach(self):
         one = self.create()
@@ -97,7 +118,8 @@ class Cli(Typed):
                 self.assertEqual(done.stdout, b"")
                 self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
         for words, status in ((("sandbox", "show", "sbnone"), 1), (("exec", "sb" + "a" * 20, "--", "true"), 125),
-                              (("sandbox", "create", "--template", "nonsense"), 1), (("exec", one, "--", "/no/such"), 125),
+                              (("sandbox", "create", "--template", "nonsense"), 1), (("exec", one, "--", "/no/such"), 127),
+                              (("exec", "--cwd", "/no/such", one, "--", "true"), 125), (("exec", "--cwd", "/etc/passwd", one, "true"), 125),
                               (("logs", "sb" + "a" * 20), 1), (("exec", "--user", "nobody-there", one, "--", "true"), 125)):
             with self.subTest(words=words):
                 done = self.glovebox(*words, status=status)
@@ -169,6 +191,85 @@ class Cli(Typed):
         self.assertEqual(asked.stdout, b"sandbox\n", asked.stderr)
         for shell in ("zsh", "fish"):
             self.assertIn(b"glovebox", self.glovebox("completion", shell).stdout)
+
+
+class Names(Typed):
+    def test_a_name_stands_for_the_id_everywhere(self):
+        one = self.create("--name", "dev")
+        self.assertEqual(self.json_of("sandbox", "show", "dev")["id"], one)
+        self.assertEqual(self.glovebox("exec", "dev", "echo", "here").stdout, b"here\n")
+        self.assertEqual(self.json_of("exec", "dev", "echo", "here")["stdout"], "here\n")
+        self.assertEqual(self.glovebox("code", "--language", "bash", "dev", "-c", "echo code").stdout, b"code\n")
+        self.glovebox("cp", "-", "dev:file", stdin=b"bytes")
+        self.assertEqual(self.glovebox("cp", "dev:file", "-").stdout, b"bytes")
+        self.assertIn(b"created", self.glovebox("logs", "dev").stdout)
+        self.assertEqual(self.json_of("sandbox", "pause", "dev")["state"], "paused")
+        self.assertEqual(self.json_of("sandbox", "resume", "dev")["state"], "running")
+        self.assertEqual(self.json_of("sandbox", "keepalive", "dev", "--ttl", "10m")["ttl_s"], 600)
+        snapshot = self.glovebox("sandbox", "snapshot", "dev", "--name", "base").stdout.decode().strip()
+        two = self.create("--snapshot", "base")
+        self.assertEqual(self.json_of("sandbox", "show", two)["snapshot"], snapshot)
+        self.glovebox("sandbox", "forget", snapshot[:10])
+        row = next(line.split() for line in self.glovebox("ls").stdout.decode().splitlines() if line.startswith(one))
+        self.assertEqual(row[1], "dev")
+        self.assertEqual(self.glovebox("rm", "dev").stdout.decode(), f"killed {one}\n")
+
+    def test_a_name_is_unique_among_the_living(self):
+        one = self.create("--name", "only")
+        refused = self.glovebox("sandbox", "create", "--name", "only", status=1)
+        self.assertIn(f"already has the name 'only': {one}", refused.stderr.decode())
+        self.assertEqual(self.client.call("POST", "/v1/sandboxes", {"name": "only"}).code, "name_taken")
+        self.glovebox("sandbox", "kill", one)
+        self.assertNotEqual(self.create("--name", "only"), one)
+        for wrong in ("", "a b", "-a", "a:b", "a/b", "x" * 64, "sb" + "a" * 20):
+            self.assertEqual(self.client.call("POST", "/v1/sandboxes", {"name": wrong}).status, 400, wrong)
+
+    def test_the_beginning_of_an_id(self):
+        one = self.create()
+        self.assertEqual(self.glovebox("exec", one[:12], "echo", "here").stdout, b"here\n")
+        self.assertIn(b"at least 4 letters", self.glovebox("sandbox", "show", "sb", status=1).stderr)
+        self.assertIn(b"there is no sandbox", self.glovebox("exec", "sbnothing", "true", status=125).stderr)
+        # Two ids that begin alike cannot be made on purpose: two ended sandboxes with one name stand for them.
+        for _ in range(2):
+            self.glovebox("sandbox", "kill", self.create("--name", "again"))
+        refused = self.glovebox("sandbox", "show", "again", status=1)
+        self.assertRegex(refused.stderr.decode(), r"'again' is ambiguous: the name of 2 sandboxes: sb\w{20} \(again\), sb\w{20}")
+
+    def test_names_of_one_project_mean_nothing_to_another(self):
+        self.create("--name", "mine")
+        key = self.glovebox("key", "create", "--project", "other", "--name", "other-key").stdout.decode().strip()
+        done = self.glovebox("exec", "--key", key, "mine", "true", status=125)
+        self.assertIn(b"there is no sandbox", done.stderr)
+        theirs = self.glovebox("sandbox", "create", "--key", key, "--name", "mine").stdout.decode().strip()
+        self.glovebox("sandbox", "kill", "--all", "--key", key)
+        self.assertEqual(self.json_of("sandbox", "show", theirs, "--key", key)["state"], "stopped")
+        self.assertEqual(self.json_of("sandbox", "show", "mine")["state"], "running")
+        self.assertIn(b"revoked ky", self.glovebox("key", "revoke", "other-key").stdout)
+
+    def test_kill_all(self):
+        made = {self.create(), self.create()}
+        self.assertLessEqual(made, set(self.glovebox("ls", "-q").stdout.decode().split()))
+        killed = {line.split()[1] for line in self.glovebox("sandbox", "kill", "--all").stdout.decode().splitlines()}
+        self.assertLessEqual(made, killed)
+        self.assertEqual(self.glovebox("ps", "-q").stdout, b"")
+        self.glovebox("sandbox", "kill", status=2)
+        self.glovebox("sandbox", "kill", "--all", "sbaaaa", status=2)
+
+
+class History(Typed):
+    def test_runs_are_shown_with_their_output(self):
+        self.glovebox("run", "--server", "-c", "print('first'); import sys; sys.exit(3)", status=3)
+        self.glovebox("run", "--server", "-c", "print('\\x1b[2Jsecond')")
+        self.assertTrue(wait_until(lambda: len(self.json_of("runs")["runs"]) >= 2, 20))
+        newest, oldest = self.json_of("runs", "--limit", "2")["runs"]
+        self.assertEqual((newest["status"], oldest["exit_code"]), ("ok", 3))
+        shown = self.glovebox("runs", oldest["id"][:12]).stdout.decode()
+        self.assertIn("stdout:\n  first\n", shown)
+        listed = self.glovebox("runs", "--output", "--limit", "2").stdout
+        self.assertIn(b"stdout:\n  \\x1b[2Jsecond\n", listed)
+        self.assertEqual(len(self.json_of("runs", "--limit", "1")["runs"]), 1)
+        self.assertNotIn(newest["id"], self.glovebox("runs", "--status", "failed").stdout.decode())
+        self.glovebox("runs", "rn" + "a" * 20, status=1)
 
 
 class Terminal:
@@ -244,6 +345,21 @@ class Shell(Typed):
         terminal.until(b"$ ")
         terminal.type(b"kill -9 %1; disown -a; exit 9\r")  # with stopped jobs bash would not go
         self.assertEqual(terminal.finish(), 9)
+
+    def test_exec_with_a_terminal(self):
+        terminal = Terminal([sealed.GLOVEBOX, "exec", "-it", self.create(), "sh", "-c", "tty; exit 4"], self.environment())
+        terminal.until(b"/dev/pts/")
+        self.assertEqual(terminal.finish(), 4)
+
+    def test_q_ends_top_and_leaves_the_terminal_as_it_was(self):
+        one = self.create("--memory", "64M")
+        terminal = Terminal([sealed.GLOVEBOX, "top", "--interval", "60"], self.environment(), size=(40, 200))
+        before = termios.tcgetattr(terminal.master)[3]
+        self.assertIn(b"OF MB", terminal.until(one.encode()))
+        self.assertIn(b" 64.0 ", terminal.until(b"\r\n"))
+        terminal.type(b"xq")
+        self.assertEqual(terminal.finish(), 0)
+        self.assertTrue(before & termios.ICANON)
 
     def size_is(self, terminal, wanted):
         terminal.type(b"stty size\r")

@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import processes
 import sealed
+import server
 import stand_ins
 from processes import is_alive
 from sealed import glovebox, start, wait_until
@@ -443,6 +444,21 @@ class Gateway(TestCase):
         ran = glovebox("serve", "--data-dir", self.data, "--stop", env=self.env)
         self.assertEqual((ran.returncode, ran.stdout), (0, b"stopped\n"), ran.stderr)
         self.assertFalse(is_alive(info["gateway_pid"]))
+
+
+class Log(server.Served):
+    settings = {"log.format": "json", "log.requests": "true"}
+
+    def test_every_line_of_every_program_is_an_object_with_its_time(self):
+        self.client.get("/v1/keys?project=%22%0a%ff")  # bytes of a client, in a field
+        sought = '"message":"request"'
+        self.assertTrue(wait_until(lambda: sought in self.server.log(), 20), self.server.log()[-2000:])
+        lines = [json.loads(line) for line in self.server.log().splitlines()]
+        self.assertTrue({"request", "gateway serving"} <= {line["message"] for line in lines}, lines)
+        for line in lines:
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertIn(line["level"], ("debug", "info", "warn"))
+            self.assertTrue(all(isinstance(value, str) for name, value in line.items() if name != "cut"), line)
 
 
 if __name__ == "__main__":

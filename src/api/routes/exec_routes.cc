@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "routing/refusals.h"
 #include "sessions/processes/process_json.h"
 
 namespace glovebox::api {
@@ -51,10 +52,16 @@ Task<Response> ExecRoutes::post_exec(Request& request, ResponseWriter&) {
   CO_TRY(auto session, deps_.lookup.session_of(request));
   CO_TRY(sessions::ExecRequest exec, sessions::parse_exec_request(request.body));
   request.body = std::string();  // it can be large
+  Result<Response> answer = fail(Errc::kInternal, "nothing was started");
   if (exec.background) {
-    co_return co_await run_in_background(deps_, std::move(session), std::move(exec));
+    answer = co_await run_in_background(deps_, std::move(session), std::move(exec));
+  } else {
+    answer = co_await deps_.execs.run(request, std::move(session), std::move(exec));
   }
-  co_return co_await deps_.execs.run(request, std::move(session), std::move(exec));
+  if (!answer) {
+    if (auto refusal = routing::refuse_program(answer.error())) co_return std::move(*refusal);
+  }
+  co_return answer;
 }
 
 }  // namespace glovebox::api

@@ -9,6 +9,7 @@
 
 #include "http/status.h"
 #include "http/websocket/websocket.h"
+#include "routing/refusals.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
@@ -241,6 +242,7 @@ class ExecStream {
 
   asio::awaitable<void> send_error(Error error, std::string code = {}) {
     if (code.empty()) code = http::status_of(error.code()).code;
+    if (const auto refusal = routing::refuse_program(error)) code = refusal->problem.value().code;
     json::object object{{"type", "error"}, {"code", code}, {"message", error.message()}};
     co_await send(std::move(object));
   }

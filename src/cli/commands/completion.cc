@@ -7,26 +7,30 @@
 namespace glovebox::cli {
 namespace {
 
-// The script reads the options from --help, so that it stays correct when they change.
-constexpr const char* kBash = R"sh(# bash completion for glovebox
-_glovebox_commands() { glovebox --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'; }
-_glovebox_options() {
-  glovebox "$1" --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n'
+// The scripts read commands, subcommands and options from --help, which is made of the tables that
+// the parser reads: they stay correct when those change.
+constexpr const char* kBash = R"sh(# bash completion for glovebox and sandbox-run
+_glovebox_words() { sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p'; }
+_glovebox_options() { sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n'; }
+_glovebox_sandboxes() {
+  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }'
 }
-_glovebox_sandboxes() { glovebox sandbox list 2>/dev/null | sed -n 's/^\(sb[a-z0-9]*\) .*/\1/p'; }
 _glovebox() {
-  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
+  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} help words
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "$(_glovebox_commands)" -- "$word"))
-  elif [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$(_glovebox_options "$command")" -- "$word"))
-  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = sandbox ]; then
-    COMPREPLY=($(compgen -W "create list show kill pause resume keepalive snapshot snapshots forget" -- "$word"))
-  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = key ]; then
-    COMPREPLY=($(compgen -W "create show list revoke" -- "$word"))
-  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = layers ]; then
-    COMPREPLY=($(compgen -W "list show build check prune remove" -- "$word"))
+    COMPREPLY=($(compgen -W "$(glovebox --help 2>/dev/null | _glovebox_words)" -- "$word"))
+    return
+  fi
+  case $command in ls | ps | rm) command=sandbox ;; esac
+  help=$(glovebox "$command" --help 2>/dev/null)
+  words=$(_glovebox_words <<< "$help")
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$(_glovebox_options <<< "$help")" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = help ]; then
+    COMPREPLY=($(compgen -W "$(glovebox --help 2>/dev/null | _glovebox_words)" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ -n "$words" ] && [ "$command" = "${COMP_WORDS[1]}" ]; then
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
   else
     case $command in
       sandbox | exec | shell | code | logs)
@@ -44,36 +48,80 @@ _sandbox_run() {
   compopt -o default
   COMPREPLY=()
   if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$(sandbox-run --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n')" -- "$word"))
+    COMPREPLY=($(compgen -W "$(sandbox-run --help 2>/dev/null | _glovebox_options)" -- "$word"))
   fi
 }
 complete -F _sandbox_run sandbox-run
 )sh";
 
-constexpr const char* kZshHead =
-    "#compdef glovebox sandbox-run\nautoload -Uz bashcompinit && bashcompinit\n";
+constexpr const char* kZsh = R"sh(#compdef glovebox sandbox-run
+# zsh completion for glovebox and sandbox-run
+local help command=$words[2]
+local -a found
+if [[ $service == sandbox-run ]]; then
+  if [[ $PREFIX == -* ]]; then
+    found=(${(f)"$(sandbox-run --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n')"})
+    compadd -a found
+  else
+    _files
+  fi
+  return
+fi
+if (( CURRENT == 2 )); then
+  found=(${(f)"$(glovebox --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p')"})
+  compadd -a found
+  return
+fi
+case $command in ls | ps | rm) command=sandbox ;; esac
+help=$(glovebox $command --help 2>/dev/null)
+found=(${(f)"$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p' <<< $help)"})
+if [[ $PREFIX == -* ]]; then
+  found=(${(f)"$(sed -n 's/^  \(-[^ ]*\).*/\1/p' <<< $help | tr ',' '\n')"})
+  compadd -a found
+elif (( CURRENT == 3 )) && [[ $command == help ]]; then
+  found=(${(f)"$(glovebox --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p')"})
+  compadd -a found
+elif (( CURRENT == 3 && $#found )) && [[ $command == $words[2] ]]; then
+  compadd -a found
+else
+  found=(${(f)"$(glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }')"})
+  case $command in
+    sandbox | exec | shell | code | logs) compadd -a found ;;
+    cp) compadd -S : -a found; _files ;;
+    *) _files ;;
+  esac
+fi
+)sh";
 
-constexpr const char* kFish = R"sh(# fish completion for glovebox
-function __glovebox_commands
-  glovebox --help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)' '$1\t$2'
+constexpr const char* kFish = R"sh(# fish completion for glovebox and sandbox-run
+function __glovebox_words
+  sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p'
 end
-function __glovebox_options
+function __glovebox_dashed
+  sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n'
+end
+function __glovebox_command
   set -l words (commandline -opc)
-  glovebox $words[2] --help 2>/dev/null | string replace -rf '^  (-\S*) .*' '$1' | string split ,
+  switch "$words[2]"
+    case ls ps rm
+      echo sandbox
+    case '*'
+      echo $words[2]
+  end
+end
+function __glovebox_position
+  test (count (commandline -opc)) -eq $argv[1]
 end
 function __glovebox_sandboxes
-  glovebox sandbox list 2>/dev/null | string replace -rf '^(sb[a-z0-9]+) .*' '$1'
+  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }'
 end
-complete -c glovebox -n __fish_use_subcommand -f -a '(__glovebox_commands)'
-complete -c glovebox -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__glovebox_options)'
-complete -c glovebox -n '__fish_seen_subcommand_from sandbox' -f -a 'create list show kill pause resume keepalive snapshot snapshots forget'
-complete -c glovebox -n '__fish_seen_subcommand_from key' -f -a 'create show list revoke'
-complete -c glovebox -n '__fish_seen_subcommand_from layers' -f -a 'list show build check prune remove'
-complete -c glovebox -n '__fish_seen_subcommand_from sandbox exec shell code logs' -f -a '(__glovebox_sandboxes)'
-function __sandbox_run_options
-  sandbox-run --help 2>/dev/null | string replace -rf '^  (-\S*) .*' '$1' | string split ,
-end
-complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__sandbox_run_options)'
+complete -c glovebox -n '__glovebox_position 1' -f -a '(glovebox --help 2>/dev/null | __glovebox_words)'
+complete -c glovebox -n 'not __glovebox_position 1; and string match -q -- "-*" (commandline -ct)' -f -a '(glovebox (__glovebox_command) --help 2>/dev/null | __glovebox_dashed)'
+complete -c glovebox -n '__glovebox_position 2; and not __fish_seen_subcommand_from ls ps rm help' -f -a '(glovebox (__glovebox_command) --help 2>/dev/null | __glovebox_words)'
+complete -c glovebox -n '__glovebox_position 2; and __fish_seen_subcommand_from help' -f -a '(glovebox --help 2>/dev/null | __glovebox_words)'
+complete -c glovebox -n '__fish_seen_subcommand_from exec shell code logs rm' -f -a '(__glovebox_sandboxes)'
+complete -c glovebox -n '__fish_seen_subcommand_from sandbox; and not __glovebox_position 2' -f -a '(__glovebox_sandboxes)'
+complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(sandbox-run --help 2>/dev/null | __glovebox_dashed)'
 )sh";
 
 }  // namespace
@@ -81,9 +129,10 @@ complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(_
 int completion_command(std::span<const std::string> args) {
   const options::CommandLine command{
       .name = "glovebox completion",
-      .usage = {"bash|zsh|fish"},
+      .usage = "bash|zsh|fish",
       .description =
-          "Print a shell script that completes commands, options and the ids of running sandboxes.",
+          "Print a shell script that completes commands, options, and the ids and names of living "
+          "sandboxes. `make install` installs all three.",
       .groups = {},
       .notes =
           "bash:  glovebox completion bash > /etc/bash_completion.d/glovebox\n"
@@ -96,7 +145,7 @@ int completion_command(std::span<const std::string> args) {
   if (shell == "bash") {
     std::fputs(kBash, stdout);
   } else if (shell == "zsh") {
-    std::printf("%s%s", kZshHead, kBash);
+    std::fputs(kZsh, stdout);
   } else if (shell == "fish") {
     std::fputs(kFish, stdout);
   } else {

@@ -18,6 +18,7 @@
 #include "cli/terminal.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
+#include "wire/network/net_refusals.h"
 #include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
@@ -47,8 +48,9 @@ UniqueFd block_signals(std::initializer_list<int> wanted) {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// `lacks_network`: the program seems to have failed because it has no network.
 int report_run(const RunOptions& options, const engine::RunResult& result,
-               const std::optional<wire::NetworkFigures>& network) {
+               const std::optional<wire::NetworkFigures>& network, bool lacks_network) {
   const Outcome& outcome = result.outcome;
   if (options.json) {
     if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome, network))) return kExitGloveboxFailed;
@@ -60,6 +62,17 @@ int report_run(const RunOptions& options, const engine::RunResult& result,
   }
   if (!options.json && outcome.truncated) {
     std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
+  }
+  if (network) {
+    std::vector<std::string> messages;
+    for (const wire::NetRefusal& one : wire::refusals_of(network->decisions)) {
+      messages.push_back(one.message);
+    }
+    const std::string line = wire::refusals_line(messages);
+    if (!line.empty()) std::fprintf(stderr, "glovebox: %s\n", line.c_str());
+  } else if (lacks_network && outcome.exit_code != 0) {
+    std::fprintf(stderr, "glovebox: %.*s\n", static_cast<int>(wire::kNoNetworkHint.size()),
+                 wire::kNoNetworkHint.data());
   }
   if (network && network->totals.spent != 0) {
     std::fprintf(stderr, "glovebox: a network budget was exhausted\n");
@@ -103,7 +116,9 @@ int run_command(std::span<const std::string> args) {
   hooks.stdin_fd = options.stdin_is_code ? -1 : STDIN_FILENO;
   std::string out;
   std::string err;
+  wire::NetworkFailureWords network_words;
   hooks.on_output = [&](engine::Stream stream, std::string_view bytes) {
+    if (stream == engine::Stream::kErr) network_words.add(bytes);
     if (options.json) {
       (stream == engine::Stream::kOut ? out : err).append(bytes);
       return true;
@@ -148,7 +163,7 @@ int run_command(std::span<const std::string> args) {
   if (gateway) network = gateway->close();
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  const int status = report_run(options, *result, network);
+  const int status = report_run(options, *result, network, network_words.found());
   // Wait for the private launcher's cleanup only now: the output was printed already. When this
   // command has exited, nothing of the run is left, not even a zombie where PID 1 reaps none.
   result->ended_instance.reset();

@@ -119,6 +119,7 @@ int serve_privately(config::SettingFlags flags) {
     return usage_error(servable.error().message());
   }
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
+  ::setenv("GLOVEBOX_LOG_FORMAT", config->settings.log_format.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
   if (!data) return report_failure(data.error().message());
   const auto is_ours = data->try_lock();
@@ -146,6 +147,7 @@ int serve_command(std::span<const std::string> args) {
   }
   // This process reads its log level from there too, when it logs the first line.
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
+  ::setenv("GLOVEBOX_LOG_FORMAT", config->settings.log_format.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
   if (!data) return report_failure(data.error().message());
   if (serve.stop) {

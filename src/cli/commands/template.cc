@@ -70,7 +70,7 @@ void set_template_parser(ParseTemplate parse) { parse_template = parse; }
 
 int template_command(std::span<const std::string> args) {
   const bool wants_help = std::any_of(args.begin(), args.end(), [](const std::string& word) {
-    return word == "--help" || word == "-h";
+    return word.starts_with("--help") || word == "-h";
   });
   if (!args.empty() && args[0] == "check" && !wants_help) return check_command(args.subspan(1));
   return exec_client_program("template", args);

@@ -13,6 +13,7 @@
 #include "base/write_all.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/exec/repl_input.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -37,7 +38,7 @@ struct CodeOptions {
 options::CommandLine code_command_line(CodeOptions& code) {
   return {
       .name = "glovebox code",
-      .usage = {"[OPTIONS] ID", "[OPTIONS] -c CODE ID"},
+      .usage = "[OPTIONS] ID",
       .description =
           "Run code in a context of a sandbox. Variables, imports and open files persist from "
           "one call to the next. At a terminal it prompts for code line by line; otherwise it "
@@ -45,8 +46,9 @@ options::CommandLine code_command_line(CodeOptions& code) {
           "ends.",
       .groups = {{"Options",
                   {{"-c,--code", "CODE", "run CODE and exit", &code.code},
-                   {"--language", "NAME",
-                    "python (default), bash, javascript, typescript, r or java", &code.language},
+                   {"--language", "LANG",
+                    "python (default), bash, javascript, typescript, r or java", &code.language,
+                    "--lang"},
                    {"--context", "ID",
                     "use an existing context (default: the language's default context; at a "
                     "terminal a new one, removed at the end)",
@@ -236,10 +238,13 @@ int code_command(const std::vector<std::string>& args) {
   if (arguments.operands.empty()) {
     return usage_error("missing sandbox ID (see `glovebox code --help`)");
   }
+  if (code.language == "node") code.language = "javascript";  // as `glovebox run` calls it
   auto api = ApiClient::connect(code.server);
   if (!api) return usage_error_or_failure(api.error());
   const ServerLocation location = api->location();
-  CodeRunner runner(std::move(*api), code, arguments.operands[0]);
+  const auto id = resolve_sandbox(*api, arguments.operands[0]);
+  if (!id) return failure(id.error());
+  CodeRunner runner(std::move(*api), code, *id);
   if (!code.timeout.empty()) {
     const auto time = parse_duration(code.timeout);
     if (!time) return usage_error("--timeout: " + time.error().message());

@@ -14,6 +14,7 @@
 #include "base/write_all.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/copy/copy_endpoint.h"
 #include "client/copy/copy_progress.h"
 #include "client/copy/host_tree.h"
@@ -36,22 +37,24 @@ struct CopyOptions {
 constexpr std::size_t kManyFiles = 100'000;
 
 options::CommandLine copy_command_line(CopyOptions& copy) {
-  return {.name = "glovebox cp",
-          .usage = {"[OPTIONS] FILE... ID:PATH", "[OPTIONS] ID:PATH FILE"},
-          .description =
-              "Copy files and directories into or out of a sandbox. \"-\" is standard input or "
-              "output. Existing files are replaced atomically.",
-          .groups = {{"Options",
-                      {{"--user", "NAME", "user in the sandbox (default: user)", &copy.user},
-                       {"--quiet", "", "do not show progress", &copy.quiet},
-                       {"--json", "", "print one object: files, bytes, skipped", &copy.json}}},
-                     server_location_options(copy.server)},
-          .notes =
-              "Links are copied out as links and not copied in. FIFOs, sockets and devices are\n"
-              "skipped. Everything skipped is reported.\n\n"
-              "Exit status: 0 everything was copied, 1 the server refused or a file could not be\n"
-              "copied, 2 bad usage, 125 no server responds.\n",
-          .most_operands = kManyFiles};
+  return {
+      .name = "glovebox cp",
+      .usage = "[OPTIONS] SOURCE... DESTINATION",
+      .description =
+          "Copy files and directories into or out of a sandbox. Either the sources or the "
+          "destination are ID:PATH in a sandbox, where ID is its id, the beginning of it, or "
+          "its name. \"-\" is standard input or output. Existing files are replaced atomically.",
+      .groups = {{"Options",
+                  {{"--user", "NAME", "user in the sandbox (default: user)", &copy.user},
+                   {"--quiet", "", "do not show progress", &copy.quiet},
+                   {"--json", "", "print one object: files, bytes, skipped", &copy.json}}},
+                 server_location_options(copy.server)},
+      .notes =
+          "Links are copied out as links and not copied in. FIFOs, sockets and devices are\n"
+          "skipped. Everything skipped is reported.\n\n"
+          "Exit status: 0 everything was copied, 1 the server refused or a file could not be\n"
+          "copied, 2 bad usage, 125 no server responds.\n",
+      .most_operands = kManyFiles};
 }
 
 class Copier {
@@ -62,6 +65,7 @@ class Copier {
   Result<> copy_in(const std::string& from, const CopyEndpoint& to, bool into_directory);
   Result<> copy_out(const CopyEndpoint& from, const std::string& to);
   Result<bool> is_directory(const CopyEndpoint& there);
+  Result<std::string> resolve(const std::string& word) { return resolve_sandbox(api_, word); }
 
   std::uint64_t files() const { return files_; }
   std::uint64_t bytes() const { return progress_.bytes(); }
@@ -262,14 +266,15 @@ Result<> Copier::get_tree(const CopyEndpoint& from, const std::string& to,
 }
 
 Result<> copy_all(Copier& copier, std::span<const std::string> operands) {
-  const CopyEndpoint to = parse_copy_endpoint(operands.back());
+  CopyEndpoint to = parse_copy_endpoint(operands.back());
   const auto sources = operands.first(operands.size() - 1);
   if (to.sandbox.empty()) {
-    const CopyEndpoint from = parse_copy_endpoint(sources.front());
+    CopyEndpoint from = parse_copy_endpoint(sources.front());
     if (sources.size() != 1 || from.sandbox.empty()) {
       return fail(Errc::kInvalidArgument,
                   "either the source or the destination must be ID:PATH in a sandbox");
     }
+    TRY(from.sandbox, copier.resolve(from.sandbox));
     return copier.copy_out(from, to.path);
   }
   for (const std::string& source : sources) {
@@ -278,6 +283,7 @@ Result<> copy_all(Copier& copier, std::span<const std::string> operands) {
                   "cannot copy from sandbox to sandbox; copy to a local file first");
     }
   }
+  TRY(to.sandbox, copier.resolve(to.sandbox));
   TRY(const bool is_directory, copier.is_directory(to));
   if (sources.size() > 1 && !is_directory && to.path.back() != '/') {
     return fail(Errc::kInvalidArgument, to.path + " is not a directory");

@@ -1,4 +1,4 @@
-// `glovebox exec ID -- COMMAND` and `glovebox shell ID`: run a program in a sandbox with this
+// `glovebox exec ID COMMAND` and `glovebox shell ID`: run a program in a sandbox with this
 // command's streams or terminal.
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,9 +10,12 @@
 #include "base/percent_encoding.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/exec/exec_stream.h"
+#include "client/output/network_notes.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/limit_options.h"
@@ -31,23 +34,28 @@ struct ExecOptions {
   std::string cwd;
   std::string timeout;
   std::vector<std::string> env;
+  bool interactive = false;  // the default; for hands that type -it
   bool terminal = false;
   bool detach = false;
   bool no_stdin = false;
+  bool resume = false;
   bool json = false;
 };
 
 std::vector<options::Option> program_options(ExecOptions& exec) {
   return {{"--user", "NAME", "run as this user (default: user)", &exec.user},
-          {"--cwd", "PATH", "working directory (default: the user's home)", &exec.cwd},
-          {"--env", "NAME=VALUE", "set an environment variable (repeatable)", &exec.env}};
+          {"--cwd", "DIR", "working directory (default: the user's home)", &exec.cwd, "--workdir"},
+          {"--env", "NAME=VALUE", "set an environment variable (repeatable)", &exec.env},
+          {"--resume", "", "resume the sandbox first if it is paused", &exec.resume}};
 }
 
 options::CommandLine exec_command_line(ExecOptions& exec) {
   std::vector<options::Option> all = {
       {"--shell", "LINE", "run LINE with the sandbox's shell", &exec.shell},
       {"--attach", "PROCESS", "attach to a program that runs already", &exec.attach},
-      {"-t,--terminal", "", "allocate a terminal (Ctrl-P Ctrl-Q detaches)", &exec.terminal},
+      {"-i,--interactive", "", "pass standard input on (this is the default)", &exec.interactive},
+      {"-t,--tty", "", "allocate a terminal (Ctrl-P Ctrl-Q detaches)", &exec.terminal,
+       "--terminal"},
       {"-d,--detach", "", "start the program in the background and print its process number",
        &exec.detach}};
   for (options::Option& option : program_options(exec)) all.push_back(std::move(option));
@@ -56,17 +64,24 @@ options::CommandLine exec_command_line(ExecOptions& exec) {
   all.push_back({"--json", "", "collect the output and print one object", &exec.json});
   return {
       .name = "glovebox exec",
-      .usage = {"[OPTIONS] ID -- COMMAND [ARG...]", "[OPTIONS] ID --shell LINE",
-                "--attach PROCESS ID"},
+      .usage = "[OPTIONS] ID COMMAND [ARG...]",
       .description =
-          "Run a program in a sandbox, with this command's input, output and exit status. Ctrl-C "
-          "is passed on; a second Ctrl-C ends this command and leaves the program running.",
+          "Run a program in a sandbox, with this command's input, output and exit status. ID is "
+          "the sandbox's id, the beginning of it, or its name. All words after COMMAND are the "
+          "program's; `--` may stand before it. --shell and --attach take the place of COMMAND. "
+          "Ctrl-C is passed on; a second Ctrl-C ends this command and leaves the program running.",
       .groups = {{"Options", std::move(all)}, server_location_options(exec.server)},
       .notes =
           "Exit status: that of the program (128 + n if signal n ended it, 124 if its time ran\n"
-          "out); 2 bad usage, 125 the server refused or does not respond.\n",
+          "out); 127 the sandbox has no such program, 126 it is not executable; 2 bad usage, 125\n"
+          "the server refused or does not respond.\n\n"
+          "Examples:\n"
+          "  glovebox exec dev ls -la\n"
+          "  glovebox exec -it dev python3\n"
+          "  glovebox exec dev --shell 'cd /tmp && ls | wc -l'\n",
       .most_operands = 1,
-      .has_program_arguments = true};
+      .has_program_arguments = true,
+      .has_program_after_operands = true};
 }
 
 options::CommandLine shell_command_line(ExecOptions& exec) {
@@ -75,7 +90,7 @@ options::CommandLine shell_command_line(ExecOptions& exec) {
   for (options::Option& option : program_options(exec)) all.push_back(std::move(option));
   return {
       .name = "glovebox shell",
-      .usage = {"[OPTIONS] ID"},
+      .usage = "[OPTIONS] ID",
       .description =
           "Open a shell in a sandbox. Ctrl-P Ctrl-Q detaches: the shell keeps running, and "
           "`glovebox shell --attach PROCESS ID` attaches to it again.",
@@ -113,16 +128,58 @@ Result<json::object> start_message(const ExecOptions& exec, const std::vector<st
   return start;
 }
 
+// As a shell says of a program that it cannot run.
+constexpr int kExitProgramNotExecutable = 126;
+constexpr int kExitProgramNotFound = 127;
+
+int exec_refused(const ApiError& error) {
+  const int status = failure(Error(Errc::kUnavailable, error.message));
+  if (error.code == "program_not_found") return kExitProgramNotFound;
+  if (error.code == "program_not_executable") return kExitProgramNotExecutable;
+  return status;
+}
+
+// Resumes a paused sandbox if that was asked for, else says how to. `refused`: the answer to an
+// exec. True: try again.
+Result<bool> resume_if_paused(const ExecOptions& exec, ApiClient& api, const std::string& id,
+                              ApiError& refused) {
+  if (refused.code != "wrong_state") return false;
+  const std::string target = "/v1/sandboxes/" + percent_encode(id);
+  TRY(const http::ClientResponse shown, api.send(get_request(target)));
+  if (api.error_in(shown)) return false;
+  TRY(const json::object sandbox, parse_response(shown.body));
+  if (field_text(sandbox, "state") != "paused") return false;
+  if (!exec.resume) {
+    refused.message += "; `glovebox sandbox resume " + id + "` resumes it, and so does --resume";
+    return false;
+  }
+  TRY(const http::ClientResponse resumed, api.send(post_request(target + "/resume", "{}")));
+  auto error = api.error_in(resumed);
+  if (error && error->code != "wrong_state") {  // another client may have resumed it meanwhile
+    refused = std::move(*error);
+    return false;
+  }
+  return true;
+}
+
 // Without a stream: --json and --detach.
-int post_exec(const ExecOptions& exec, const std::string& id, json::object start) {
+int post_exec(const ExecOptions& exec, const std::string& word, json::object start) {
   if (exec.detach) start["background"] = true;
   auto api = ApiClient::connect(exec.server);
   if (!api) return usage_error_or_failure(api.error());
-  const auto response = api->send(
-      post_request("/v1/sandboxes/" + percent_encode(id) + "/exec", json::serialize(start)));
+  const auto id = resolve_sandbox(*api, word);
+  if (!id) return failure(id.error());
+  const auto request =
+      post_request("/v1/sandboxes/" + percent_encode(*id) + "/exec", json::serialize(start));
+  auto response = api->send(request);
   if (!response) return failure(response.error());
-  if (const auto error = api->error_in(*response)) {
-    return failure(Error(Errc::kUnavailable, error->message));
+  if (auto error = api->error_in(*response)) {
+    const auto again = resume_if_paused(exec, *api, *id, *error);
+    if (!again) return failure(again.error());
+    if (!*again) return exec_refused(*error);
+    response = api->send(request);
+    if (!response) return failure(response.error());
+    if (const auto second = api->error_in(*response)) return exec_refused(*second);
   }
   const auto result = parse_response(response->body);
   if (!result) return failure(result.error());
@@ -144,25 +201,38 @@ Result<std::string> first_stream_message(const ExecOptions& exec,
   return json::serialize(json::object{{"type", "attach"}, {"process", process}});
 }
 
-int stream_exec(const ExecOptions& exec, const std::string& id,
+int stream_exec(const ExecOptions& exec, const std::string& word,
                 const std::vector<std::string>& argv) {
   auto first = first_stream_message(exec, argv);
   if (!first) return usage_error(first.error().message());
-  const ExecStreamRequest request{.sandbox = id,
-                                  .first_message = std::move(*first),
-                                  .terminal = exec.terminal,
-                                  .input = !exec.no_stdin};
   if (exec.terminal && ::isatty(STDIN_FILENO) == 0) {
     return usage_error("standard input is not a terminal; `glovebox exec` needs none");
   }
-  const auto location = find_server_location(exec.server, ServerLocationEnvironment::here());
-  if (!location) return usage_error_or_failure(location.error());
-  const auto result = run_exec_stream(*location, request);
+  auto api = ApiClient::connect(exec.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const auto id = resolve_sandbox(*api, word);
+  if (!id) return failure(id.error());
+  const ExecStreamRequest request{.sandbox = *id,
+                                  .first_message = std::move(*first),
+                                  .terminal = exec.terminal,
+                                  .input = !exec.no_stdin};
+  const std::string began = utc_text(wall_clock_ms());
+  auto result = run_exec_stream(api->location(), request);
+  if (result && result->refused) {
+    const auto again = resume_if_paused(exec, *api, *id, *result->refused);
+    if (!again) return failure(again.error());
+    if (*again) result = run_exec_stream(api->location(), request);
+  }
   if (!result) return failure(result.error());
+  if (result->refused) return exec_refused(*result->refused);
   if (result->detached) {
     std::fprintf(stderr, "\r\ndetached; `glovebox shell --attach %llu %s` attaches again\r\n",
-                 static_cast<unsigned long long>(result->process), printable(id).c_str());
+                 static_cast<unsigned long long>(result->process), printable(word).c_str());
     return 0;
+  }
+  if (result->exit_code != 0 && exec.attach.empty()) {
+    const std::string note = exec_network_note(*api, *id, began, result->has_network_words);
+    std::fputs(note.c_str(), stderr);
   }
   return result->exit_code;
 }
@@ -181,11 +251,14 @@ int exec_command(const std::vector<std::string>& args) {
   const int programs =
       (argv.empty() ? 0 : 1) + (exec.shell.empty() ? 0 : 1) + (exec.attach.empty() ? 0 : 1);
   if (programs != 1) {
-    return usage_error("use exactly one of -- COMMAND, --shell LINE and --attach PROCESS");
+    return usage_error("use exactly one of COMMAND, --shell LINE and --attach PROCESS");
+  }
+  if (exec.interactive && exec.no_stdin) {
+    return usage_error("--interactive and --no-stdin cannot be combined");
   }
   if (exec.json || exec.detach) {
     if (!exec.attach.empty() || (exec.json && exec.terminal)) {
-      return usage_error("--json and --detach cannot be combined with --attach or --terminal");
+      return usage_error("--json and --detach cannot be combined with --attach or --tty");
     }
     auto start = start_message(exec, argv);
     if (!start) return usage_error(start.error().message());

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/key_options.h"
@@ -26,7 +27,6 @@ options::CommandLine key_command_line(KeyOptions& key) {
   NewKeyOptions& made = key.new_key;
   return {
       .name = "glovebox key",
-      .usage = {"create [OPTIONS]", "show [--e2b]", "list [--project PROJECT]", "revoke ID"},
       .description =
           "Create, list and revoke the keys of a server. Only `create` shows a key's secret; "
           "`show` prints the admin key in the data directory of `glovebox serve`.",
@@ -54,7 +54,11 @@ options::CommandLine key_command_line(KeyOptions& key) {
                  server_location_options(key.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
-      .subcommands = {{"create"}, {"show"}, {"list"}, {"revoke", "ID", 1, 1}}};
+      .subcommands = {{"create", "", 0, 0, "create a key and print its secret, once"},
+                      {"show", "", 0, 0, "print the admin key of the data directory"},
+                      {"list", "", 0, 0, "list the keys, without their secrets", "ls"},
+                      {"revoke", "ID", 1, 1,
+                       "revoke a key: by its id, the beginning of it, or its name", "rm"}}};
 }
 
 int create_key(const KeyOptions& key) {
@@ -125,7 +129,8 @@ int list_keys(const KeyOptions& key) {
   return 0;
 }
 
-int revoke_key(const KeyOptions& key, const std::string& id) {
+int revoke_key(const KeyOptions& key, std::string id) {
+  if (const auto status = resolve_or_report(key.server, resolve_key, id)) return *status;
   const CommandResponse response =
       send_and_report(key.server, delete_request("/v1/keys/" + percent_encode(id)));
   if (response.status != 0) return response.status;

@@ -37,9 +37,6 @@ options::CommandLine layers_command_line(LayersOptions& layers) {
   LayerOptions& layer = layers.layer;
   return {
       .name = "glovebox layers",
-      .usage = {"list [--project NAME]", "show ID",
-                "build --with PACKAGE [--with PACKAGE] [OPTIONS]", "check ID",
-                "prune [--unused-for TIME] [--dry-run]", "remove ID"},
       .description =
           "Manage the package sets that were installed for runs and sandboxes (`glovebox run "
           "--with`). Each is stored as one layer. `build` installs one in advance, `check` "
@@ -79,12 +76,12 @@ options::CommandLine layers_command_line(LayersOptions& layers) {
       .notes =
           "Exit status: 0 success, 1 the server refused, the installation failed or a layer has\n"
           "changed, 2 bad usage, 125 no server responds.\n",
-      .subcommands = {{"list"},
-                      {"show", "ID", 1, 1},
-                      {"build", "--with PACKAGE"},
-                      {"check", "ID", 1, 1},
-                      {"prune"},
-                      {"remove", "ID", 1, 1}}};
+      .subcommands = {{"list", "", 0, 0, "list them, the most recently used first", "ls"},
+                      {"show", "ID", 1, 1, "show one"},
+                      {"build", "", 0, 0, "install one in advance: --with PACKAGE"},
+                      {"check", "ID", 1, 1, "compare one with its digest"},
+                      {"prune", "", 0, 0, "remove those that are not in use"},
+                      {"remove", "ID", 1, 1, "remove one", "rm"}}};
 }
 
 std::string layers_target(const std::string& path, const LayerOptions& layer) {

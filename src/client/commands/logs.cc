@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 
@@ -52,7 +53,7 @@ int logs_command(const std::vector<std::string>& args) {
   bool as_json = false;
   const options::CommandLine command{
       .name = "glovebox logs",
-      .usage = {"[OPTIONS] ID"},
+      .usage = "[OPTIONS] ID",
       .description =
           "Show the log of a sandbox: programs that started and ended, pauses, contexts that died. "
           "For the output of a program use `glovebox exec --attach PROCESS ID`.",
@@ -70,12 +71,14 @@ int logs_command(const std::vector<std::string>& args) {
   if (arguments.operands.empty()) {
     return usage_error("missing sandbox ID (see `glovebox logs --help`)");
   }
-  std::string target = "/v1/sandboxes/" + percent_encode(arguments.operands[0]) + "/logs";
   if (!limit.empty()) {
     const auto count = options::parse_count(limit, "--limit", 100'000);
     if (!count) return usage_error(count.error().message());
-    target += "?limit=" + limit;
   }
+  std::string& id = arguments.operands[0];
+  if (const auto status = resolve_or_report(server, resolve_sandbox, id)) return *status;
+  const std::string target =
+      "/v1/sandboxes/" + percent_encode(id) + "/logs" + (limit.empty() ? "" : "?limit=" + limit);
   std::string last;
   while (true) {
     const CommandResponse response = send_and_report(server, get_request(target));

@@ -48,7 +48,7 @@ struct McpOptions {
 options::CommandLine mcp_command_line(McpOptions& mcp) {
   return {
       .name = "glovebox mcp",
-      .usage = {"[OPTIONS]", "--print-config [NAME]"},
+      .usage = "[OPTIONS] [NAME]",
       .description =
           "Serve the Model Context Protocol on standard input and output: tools that let an AI "
           "assistant run code and commands and work with files in a sandbox of its own. The "

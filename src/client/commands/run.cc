@@ -16,6 +16,7 @@
 #include "client/connection/private_server.h"
 #include "client/connection/signal_interrupt.h"
 #include "client/output/build_progress.h"
+#include "client/output/network_notes.h"
 #include "client/output/output_files.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -23,6 +24,7 @@
 #include "client/output/run_result.h"
 #include "client/requests/request_body.h"
 #include "model/outcome.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::client {
 namespace {
@@ -71,7 +73,7 @@ int run_refused(const RemoteRunOptions& run, const ApiError& error) {
   return run_failed(run, error.code, Error(Errc::kUnavailable, error.message));
 }
 
-int finish_run(const RemoteRunOptions& run, const json::object& result) {
+int finish_run(const RemoteRunOptions& run, const json::object& result, bool network_words) {
   const int status = exit_status_of(result);
   const auto copied = write_output_files(result, run.files);
   if (run.json) {
@@ -79,6 +81,7 @@ int finish_run(const RemoteRunOptions& run, const json::object& result) {
   } else {
     std::fputs(limit_notes(result).c_str(), stderr);
   }
+  std::fputs(run_network_note(result, network_words).c_str(), stderr);
   if (copied) return status;
   // Always reported; but the program's own exit status, if it failed, is the better explanation.
   const int failed = failure(copied.error());
@@ -97,14 +100,18 @@ int run_and_wait(ApiClient& api, RemoteRunOptions& run) {
   if (const auto error = api.error_in(*response)) return run_refused(run, *error);
   const auto result = parse_response(response->body);
   if (!result) return run_failed(run, "", result.error());
-  return finish_run(run, *result);
+  wire::NetworkFailureWords words;
+  words.add(string_field(*result, "stderr"));
+  return finish_run(run, *result, words.found());
 }
 
 int run_streaming(ApiClient& api, RemoteRunOptions& run) {
   bool is_output_closed = false;
   BuildProgress progress;
+  wire::NetworkFailureWords words;
   RunEvents events(
       [&](bool is_stderr, std::string_view bytes) {
+        if (is_stderr) words.add(bytes);
         is_output_closed = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
         return !is_output_closed;
       },
@@ -117,7 +124,7 @@ int run_streaming(ApiClient& api, RemoteRunOptions& run) {
   if (!response) return run_failed(run, "", response.error());
   if (const auto error = api.error_in(*response)) return run_refused(run, *error);
   const auto result = events.take_result();
-  if (result) return finish_run(run, *result);
+  if (result) return finish_run(run, *result, words.found());
   if (events.failure_code() != "dependencies_failed") {
     return run_failed(run, events.failure_code(), result.error());
   }

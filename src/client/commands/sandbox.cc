@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/sandbox_options.h"
@@ -23,6 +24,7 @@ struct SandboxOptions {
   std::string state;
   std::string name;
   bool all = false;
+  bool quiet = false;
   bool json = false;
 };
 
@@ -30,12 +32,10 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
   NewSandboxOptions& made = sandbox.made;
   return {
       .name = "glovebox sandbox",
-      .usage = {"create [OPTIONS]", "list [--state STATE] [--metadata KEY=VALUE] [--template NAME]",
-                "show|pause|resume ID", "keepalive ID [--ttl TIME]", "kill ID...",
-                "snapshot ID [--name NAME]", "snapshots", "forget SNAPSHOT"},
       .description =
-          "Manage persistent sandboxes. See also `glovebox exec`, `shell`, `cp`, `code`, `logs` "
-          "and `top`.",
+          "Manage persistent sandboxes. ID is a sandbox's id, the beginning of it (at least four "
+          "letters), or its name; SNAPSHOT likewise. See also `glovebox exec`, `shell`, `cp`, "
+          "`code`, `logs` and `top`.",
       .groups =
           {{"Options",
             {{"--template", "NAME",
@@ -86,29 +86,39 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
               "list: pending, starting, running, paused, stopped, error; several separated by "
               "commas (default: all that have not ended)",
               &sandbox.state},
-             {"--all", "", "list: include sandboxes that have ended", &sandbox.all},
-             {"--name", "NAME", "snapshot: name of the snapshot", &sandbox.name},
+             {"--all", "", "list: include sandboxes that have ended; kill: all that live",
+              &sandbox.all},
+             {"--name", "NAME",
+              "create: a name for it, unique among the living sandboxes of your project; snapshot: "
+              "name of the snapshot",
+              &sandbox.name},
+             {"-q,--quiet", "", "list: print only the ids", &sandbox.quiet},
              {"--json", "", "print the server's response", &sandbox.json}}},
            server_location_options(sandbox.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
-      .subcommands = {{"create"},
-                      {"list"},
-                      {"show", "ID", 1, 1},
-                      {"pause", "ID", 1, 1},
-                      {"resume", "ID", 1, 1},
-                      {"keepalive", "ID", 1, 1},
-                      {"kill", "ID...", 1, kManyIds},
-                      {"snapshot", "ID", 1, 1},
-                      {"snapshots"},
-                      {"forget", "SNAPSHOT", 1, 1}}};
+      .subcommands = {{"create", "", 0, 0, "create one and print its id"},
+                      {"list", "", 0, 0, "list the living ones", "ls,ps"},
+                      {"show", "ID", 1, 1, "show one"},
+                      {"pause", "ID", 1, 1, "freeze all its programs"},
+                      {"resume", "ID", 1, 1, "continue a paused one"},
+                      {"keepalive", "ID", 1, 1, "restart its time to live"},
+                      {"kill", "ID...", 0, kManyIds, "end sandboxes; with --all, every one", "rm"},
+                      {"snapshot", "ID", 1, 1, "keep its files and print the snapshot's id"},
+                      {"snapshots", "", 0, 0, "list the snapshots"},
+                      {"forget", "SNAPSHOT", 1, 1, "remove a snapshot"}}};
 }
 
 std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
-int create_sandbox(const SandboxOptions& sandbox) {
+int create_sandbox(SandboxOptions& sandbox) {
+  sandbox.made.name = sandbox.name;
+  if (!sandbox.made.snapshot.empty()) {
+    const auto status = resolve_or_report(sandbox.server, resolve_snapshot, sandbox.made.snapshot);
+    if (status) return *status;
+  }
   auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
   // The server responds when the packages are installed, which may take minutes.
@@ -153,13 +163,10 @@ Result<std::string> sandbox_list_target(const SandboxOptions& sandbox) {
   return target;
 }
 
-// Reads all pages and prints them as one list.
-int list_sandboxes(const SandboxOptions& sandbox) {
+// Reads all pages. After a failure was printed: the exit status.
+std::optional<int> read_sandboxes(const SandboxOptions& sandbox, json::array& all) {
   const auto target = sandbox_list_target(sandbox);
   if (!target) return usage_error(target.error().message());
-  std::vector<std::vector<std::string>> rows = {
-      {"ID", "STATE", "TEMPLATE", "CREATED", "EXPIRES", "METADATA"}};
-  json::array all;
   std::string cursor;
   do {
     const CommandResponse response = send_and_report(
@@ -171,18 +178,34 @@ int list_sandboxes(const SandboxOptions& sandbox) {
     const auto sandboxes = array_field(*object, "sandboxes");
     if (!sandboxes) return failure(sandboxes.error());
     for (const json::value& value : *sandboxes) {
-      all.push_back(value);
-      if (!value.is_object()) continue;
-      const json::object& one = value.get_object();
-      rows.push_back({field_text(one, "id"), field_text(one, "state"), field_text(one, "template"),
-                      field_text(one, "created_at"), field_text(one, "expires_at"),
-                      field_text(one, "metadata")});
+      if (value.is_object()) all.push_back(value);
     }
     const std::string next = field_text(*object, "next_cursor");
     cursor = next == "-" || next == cursor ? "" : next;
   } while (!cursor.empty());
-  print(sandbox.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
-                     : table(rows));
+  return std::nullopt;
+}
+
+int list_sandboxes(const SandboxOptions& sandbox) {
+  json::array all;
+  if (const auto status = read_sandboxes(sandbox, all)) return *status;
+  if (sandbox.json) {
+    print(json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n");
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows;
+  if (!sandbox.quiet) {
+    rows.push_back({"ID", "NAME", "STATE", "TEMPLATE", "CREATED", "EXPIRES", "METADATA"});
+  }
+  for (const json::value& value : all) {
+    const json::object& one = value.get_object();
+    rows.push_back({field_text(one, "id")});
+    if (sandbox.quiet) continue;
+    for (const char* name : {"name", "state", "template", "created_at", "expires_at", "metadata"}) {
+      rows.back().push_back(field_text(one, name));
+    }
+  }
+  print(table(rows));
   return 0;
 }
 
@@ -190,9 +213,9 @@ int print_sandbox(const std::string& body) {
   const auto object = parse_response(body);
   if (!object) return failure(object.error());
   std::vector<std::vector<std::string>> rows;
-  for (const char* name : {"id", "state", "reason", "template", "snapshot", "agent_id", "metadata",
-                           "limits", "on_timeout", "ttl_s", "created_at", "expires_at", "ended_at",
-                           "profile", "net", "dependencies"}) {
+  for (const char* name : {"id", "name", "state", "reason", "template", "snapshot", "agent_id",
+                           "metadata", "limits", "on_timeout", "ttl_s", "created_at", "expires_at",
+                           "ended_at", "profile", "net", "dependencies"}) {
     rows.push_back({name, field_text(*object, name)});
   }
   for (const char* name : {"grade", "walls", "missing"}) {
@@ -214,9 +237,28 @@ int request_sandbox(const SandboxOptions& sandbox, http::ClientRequest request) 
   return print_sandbox(response.body);
 }
 
-int kill_sandboxes(const SandboxOptions& sandbox, const std::vector<std::string>& ids) {
+// The living sandboxes of the project, for kill --all. Already ended ones are none.
+std::optional<int> living_sandboxes(const SandboxOptions& sandbox, std::vector<std::string>& ids) {
+  SandboxOptions living{.server = sandbox.server, .made = {}, .state = {}, .name = {}};
+  json::array all;
+  if (const auto status = read_sandboxes(living, all)) return status;
+  for (const json::value& value : all) ids.push_back(field_text(value.get_object(), "id"));
+  return std::nullopt;
+}
+
+int kill_sandboxes(const SandboxOptions& sandbox, std::vector<std::string> ids) {
+  if (sandbox.all != ids.empty()) {
+    return usage_error("use either ID... or --all (see `glovebox sandbox --help`)");
+  }
+  if (sandbox.all) {
+    if (const auto failed = living_sandboxes(sandbox, ids)) return *failed;
+  }
   int status = 0;
-  for (const std::string& id : ids) {
+  for (std::string& id : ids) {
+    if (const auto unknown = resolve_or_report(sandbox.server, resolve_sandbox, id)) {
+      status = *unknown;
+      continue;
+    }
     const CommandResponse response =
         send_and_report(sandbox.server, delete_request(sandbox_target(id)));
     if (response.status != 0) {
@@ -304,8 +346,10 @@ int sandbox_command(const std::vector<std::string>& args) {
   if (verb == "create") return create_sandbox(sandbox);
   if (verb == "list") return list_sandboxes(sandbox);
   if (verb == "snapshots") return list_snapshots(sandbox);
-  if (verb == "kill") return kill_sandboxes(sandbox, arguments.operands);
-  const std::string& id = arguments.operands[0];
+  if (verb == "kill") return kill_sandboxes(sandbox, std::move(arguments.operands));
+  std::string& id = arguments.operands[0];
+  const Resolve resolve = verb == "forget" ? resolve_snapshot : resolve_sandbox;
+  if (const auto status = resolve_or_report(sandbox.server, resolve, id)) return *status;
   if (verb == "show") return request_sandbox(sandbox, get_request(sandbox_target(id)));
   if (verb == "pause" || verb == "resume") {
     return request_sandbox(sandbox, post_request(sandbox_target(id) + "/" + verb, "{}"));

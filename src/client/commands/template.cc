@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
+#include "client/connection/references.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/template_options.h"
@@ -26,8 +27,6 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
   NewTemplateOptions& made = shown.made;
   return {
       .name = "glovebox template",
-      .usage = {"list", "show NAME", "create NAME --from BASE [OPTIONS]",
-                "create NAME --snapshot ID", "delete NAME", "check FILE"},
       .description =
           "Manage the templates that sandboxes are created from. `create` and `delete` work on "
           "templates of your key's project, which are based on one of the administrator's. "
@@ -66,11 +65,12 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
       .notes =
           "Exit status: 0 success, 1 the server refused or the file is invalid, 2 bad usage,\n"
           "125 no server responds.\n",
-      .subcommands = {{"list"},
-                      {"show", "NAME", 1, 1},
-                      {"create", "NAME --from BASE", 1, 1},
-                      {"delete", "NAME", 1, 1},
-                      {"check", "FILE", 1, 1}}};
+      .subcommands = {
+          {"list", "", 0, 0, "list the templates and their states", "ls"},
+          {"show", "NAME", 1, 1, "show one"},
+          {"create", "NAME", 1, 1, "create one with --from BASE, --snapshot ID or packages"},
+          {"delete", "NAME", 1, 1, "delete one", "rm"},
+          {"check", "FILE", 1, 1, "validate a template file; needs no server"}}};
 }
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -132,7 +132,11 @@ int print_template(const std::string& body) {
   return 0;
 }
 
-int create_template(const TemplateOptions& shown, const std::string& name) {
+int create_template(TemplateOptions& shown, const std::string& name) {
+  if (!shown.made.snapshot.empty()) {
+    const auto status = resolve_or_report(shown.server, resolve_snapshot, shown.made.snapshot);
+    if (status) return *status;
+  }
   const auto body = new_template_json(name, shown.made);
   if (!body) return usage_error(body.error().message());
   // The server responds when the packages are installed, which may take minutes.

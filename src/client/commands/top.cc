@@ -1,4 +1,7 @@
 // `glovebox top`: the running sandboxes and their resource usage, updated periodically.
+#include <poll.h>
+#include <signal.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -7,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "base/percent_encoding.h"
 #include "client/commands.h"
@@ -33,7 +37,8 @@ options::CommandLine top_command_line(TopOptions& top) {
       .name = "glovebox top",
       .usage = {"[OPTIONS]"},
       .description =
-          "Show the running sandboxes of your project and their resource usage, sorted by CPU.",
+          "Show the running sandboxes of your project and their resource usage, sorted by CPU. The "
+          "key q ends it.",
       .groups = {{"Options",
                   {{"--once", "", "print once and exit (default if the output is not a terminal)",
                     &top.once},
@@ -58,7 +63,7 @@ struct CpuSample {
 
 struct UsageRow {
   double cpu = -1;  // percent of one CPU; unknown in the first sample
-  std::string id, state, template_name;
+  std::string id, name, state, template_name;
   std::uint64_t memory = 0, memory_limit = 0, disk = 0, processes = 0;
 };
 
@@ -96,14 +101,19 @@ class UsageSampler {
   UsageRow row_of(const json::object& sandbox, std::map<std::string, CpuSample>& now) {
     UsageRow row;
     row.id = field_text(sandbox, "id");
+    row.name = field_text(sandbox, "name");
     row.state = field_text(sandbox, "state");
     row.template_name = field_text(sandbox, "template");
+    // What was asked for: the cgroup's own limit has the disk in it as well.
+    const json::value* limits = sandbox.if_contains("limits");
+    if (limits != nullptr && limits->is_object()) {
+      row.memory_limit = number_field(limits->get_object(), "memory_mb") << 20;
+    }
     const auto metrics = request_object("/v1/sandboxes/" + percent_encode(row.id) + "/metrics");
     const json::value* figures = metrics ? metrics->if_contains("now") : nullptr;
     if (figures == nullptr || !figures->is_object()) return row;  // the sandbox has just ended
     const json::object& used = figures->get_object();
     row.memory = number_field(used, "memory_bytes");
-    row.memory_limit = number_field(used, "memory_limit_bytes");
     row.disk = number_field(used, "disk_bytes");
     row.processes = number_field(used, "processes");
     const CpuSample here{number_field(used, "cpu_us"), TopClock::now()};
@@ -125,13 +135,13 @@ class UsageSampler {
 
 void print_usage_table(const std::vector<UsageRow>& rows) {
   std::vector<std::vector<std::string>> cells = {
-      {"ID", "STATE", "TEMPLATE", "CPU %", "MEMORY MB", "OF MB", "DISK MB", "PROCESSES"}};
+      {"ID", "NAME", "STATE", "TEMPLATE", "CPU %", "MEMORY MB", "OF MB", "DISK MB", "PROCESSES"}};
   for (const UsageRow& row : rows) {
     char cpu[16] = "-";
     if (row.cpu >= 0) std::snprintf(cpu, sizeof cpu, "%.1f", row.cpu);
-    cells.push_back({row.id, row.state, row.template_name, cpu, megabytes_text(row.memory),
-                     megabytes_text(row.memory_limit), megabytes_text(row.disk),
-                     std::to_string(row.processes)});
+    cells.push_back({row.id, row.name, row.state, row.template_name, cpu,
+                     megabytes_text(row.memory), megabytes_text(row.memory_limit),
+                     megabytes_text(row.disk), std::to_string(row.processes)});
   }
   const std::string text = table(cells);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -141,6 +151,7 @@ void print_usage_json(const std::vector<UsageRow>& rows) {
   json::array all;
   for (const UsageRow& row : rows) {
     json::object one{{"id", row.id},
+                     {"name", row.name == "-" ? json::value(nullptr) : json::value(row.name)},
                      {"state", row.state},
                      {"template", row.template_name},
                      {"memory_bytes", row.memory},
@@ -152,6 +163,51 @@ void print_usage_json(const std::vector<UsageRow>& rows) {
   }
   std::printf("%s\n", json::serialize(json::object{{"sandboxes", std::move(all)}}).c_str());
 }
+
+volatile sig_atomic_t top_signal = 0;
+
+// Reads single keys from the terminal, without showing them. The destructor restores it; a signal
+// that would end this program only ends wait().
+class TopKeys {
+ public:
+  TopKeys() : is_terminal_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) { top_signal = signal; };
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+      ::sigaction(signal, &action, nullptr);
+    }
+    if (!is_terminal_) return;
+    termios keys = before_;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+  }
+  ~TopKeys() {
+    if (is_terminal_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  TopKeys(const TopKeys&) = delete;
+  TopKeys& operator=(const TopKeys&) = delete;
+
+  // False: q was typed, or a signal came.
+  bool wait(std::chrono::milliseconds time) {
+    const auto until = TopClock::now() + time;
+    while (top_signal == 0) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - TopClock::now()).count();
+      if (left <= 0) return true;
+      pollfd event{reads_keys_ ? STDIN_FILENO : -1, POLLIN, 0};
+      if (::poll(&event, 1, static_cast<int>(left)) <= 0) continue;
+      char key = 0;
+      if (::read(STDIN_FILENO, &key, 1) != 1) reads_keys_ = false;
+      if (key == 'q' || key == 'Q') return false;
+    }
+    return false;
+  }
+
+ private:
+  termios before_{};
+  bool is_terminal_;
+  bool reads_keys_ = is_terminal_;
+};
 
 }  // namespace
 
@@ -172,6 +228,8 @@ int top_command(const std::vector<std::string>& args) {
     const timespec moment{.tv_sec = 0, .tv_nsec = 300'000'000};
     ::nanosleep(&moment, nullptr);
   }
+  std::optional<TopKeys> keys;
+  if (live && !top.once) keys.emplace();
   while (true) {
     const auto rows = sampler.sample();
     if (!rows) {
@@ -182,9 +240,13 @@ int top_command(const std::vector<std::string>& args) {
     top.json ? print_usage_json(*rows) : print_usage_table(*rows);
     std::fflush(stdout);
     if (top.once || (!live && !top.json)) return 0;
-    const timespec pause{.tv_sec = static_cast<time_t>(std::max<std::uint64_t>(*seconds, 1)),
-                         .tv_nsec = 0};
-    ::nanosleep(&pause, nullptr);
+    const auto pause = std::chrono::seconds(std::max<std::uint64_t>(*seconds, 1));
+    if (!keys) {
+      const timespec time{.tv_sec = static_cast<time_t>(pause.count()), .tv_nsec = 0};
+      ::nanosleep(&time, nullptr);
+    } else if (!keys->wait(pause)) {
+      return top_signal == 0 ? 0 : 128 + top_signal;
+    }
   }
 }
 

@@ -80,7 +80,7 @@ options::OptionGroup server_location_options(ServerLocationOptions& options) {
           {{"--url", "URL",
             "address of the server, like http://127.0.0.1:7070 (default: GLOVEBOX_URL, else the "
             "server of the data directory)",
-            &options.url},
+            &options.url, "--server"},
            {"--key", "KEY",
             "key to use (default: GLOVEBOX_API_KEY, else <data-dir>/admin.key for a server on this "
             "machine)",

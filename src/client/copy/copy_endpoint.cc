@@ -1,12 +1,26 @@
 #include "client/copy/copy_endpoint.h"
 
-#include "base/id.h"
+#include <algorithm>
 
 namespace glovebox::client {
 
+namespace {
+
+// An id, the beginning of one, or a name: no '/', and no '.' or '-' in front.
+bool may_be_sandbox(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !word.empty() && is_plain(word.front()) &&
+         std::all_of(word.begin(), word.end(),
+                     [&](char c) { return is_plain(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+}  // namespace
+
 CopyEndpoint parse_copy_endpoint(std::string_view word) {
   const std::size_t colon = word.find(':');
-  if (colon != std::string_view::npos && SandboxId::parse(word.substr(0, colon))) {
+  if (colon != std::string_view::npos && may_be_sandbox(word.substr(0, colon))) {
     const std::string_view path = word.substr(colon + 1);
     return {std::string(word.substr(0, colon)), std::string(path.empty() ? "." : path)};
   }

@@ -13,7 +13,8 @@ struct CopyEndpoint {
   std::string path;
 };
 
-// "sb...:/path" is in a sandbox. A local path of that form has to be written "./sb...:/path".
+// "dev:/path" is in the sandbox with that name, id or beginning of an id. A local path of that form
+// has to be written "./dev:/path".
 CopyEndpoint parse_copy_endpoint(std::string_view word);
 
 // The last component; "." for "/" and for nothing.

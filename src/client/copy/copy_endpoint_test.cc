@@ -12,8 +12,12 @@ TEST(CopyEndpoint, TellsASandboxFromAPath) {
   EXPECT_EQ(parse_copy_endpoint(std::string(kId) + ":/tmp/x").path, "/tmp/x");
   EXPECT_EQ(parse_copy_endpoint(std::string(kId) + ":").path, ".");
   EXPECT_EQ(parse_copy_endpoint("./" + std::string(kId) + ":/tmp/x").sandbox, "");
-  EXPECT_EQ(parse_copy_endpoint("a:b").sandbox, "");
-  EXPECT_EQ(parse_copy_endpoint("a:b").path, "a:b");
+  EXPECT_EQ(parse_copy_endpoint("dev-1:b").sandbox, "dev-1");
+  EXPECT_EQ(parse_copy_endpoint("dev-1:b").path, "b");
+  for (const char* local : {"./a:b", "a/b:c", "/a:b", ":b", "-:b", "..:b", "a b:c", "a"}) {
+    EXPECT_EQ(parse_copy_endpoint(local).sandbox, "") << local;
+    EXPECT_EQ(parse_copy_endpoint(local).path, local);
+  }
 }
 
 TEST(CopyEndpoint, TakesTheLastName) {

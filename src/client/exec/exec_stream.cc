@@ -21,6 +21,7 @@
 #include "client/output/response_fields.h"
 #include "http/websocket/websocket_client.h"
 #include "model/outcome.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::client {
 namespace {
@@ -69,8 +70,10 @@ class ExecStream {
   std::unique_ptr<http::WebSocketClient> socket_;
   const ExecStreamRequest& request_;
   bool reads_input_;
+  bool has_started_ = false;
   unsigned interrupts_ = 0;
   DetachKeys keys_;
+  wire::NetworkFailureWords network_words_;
   ExecStreamResult result_;
 };
 
@@ -141,8 +144,10 @@ Result<bool> ExecStream::on_message(const json::object& message) {
       if (!decoded) return fail(Errc::kProtocol, "malformed output message from the server");
       bytes = *decoded;
     }
+    if (type == "stderr" || request_.terminal) network_words_.add(bytes);
     TRY_OK(write_all(type == "stdout" ? STDOUT_FILENO : STDERR_FILENO, bytes));
   } else if (type == "started") {
+    has_started_ = true;
     const json::value* number = message.if_contains("process");
     if (number != nullptr && number->is_int64()) {
       result_.process = static_cast<std::uint64_t>(number->get_int64());
@@ -157,9 +162,15 @@ Result<bool> ExecStream::on_message(const json::object& message) {
     const json::value* code = message.if_contains("exit_code");
     if (code != nullptr && code->is_int64())
       result_.exit_code = static_cast<int>(code->get_int64());
+    result_.has_network_words = network_words_.found();
     if (field_text(message, "oom_killed") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: killed: out of memory\n"));
     }
+    return true;
+  } else if (type == "error" && !has_started_) {
+    result_.refused = ApiError{.status = 0,
+                               .code = string_field(message, "code"),
+                               .message = field_text(message, "message")};
     return true;
   } else if (type == "error") {
     return fail(Errc::kUnavailable, field_text(message, "message"));
@@ -216,8 +227,9 @@ Result<ExecStreamResult> run_exec_stream(const ServerLocation& location,
   if (!socket) {
     if (response.status == 0) return fail(std::move(socket.error()));
     TRY(const ApiClient api, ApiClient::open(location));
-    const auto error = api.error_in(response);
-    return fail(Errc::kUnavailable, error ? error->message : socket.error().message());
+    auto error = api.error_in(response);
+    if (!error) return fail(Errc::kUnavailable, socket.error().message());
+    return ExecStreamResult{.refused = std::move(error)};
   }
   ExecStream stream(std::move(*socket), request);
   return stream.run();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "client/connection/server_location.h"
+#include "client/connection/api_client.h"
 
 namespace glovebox::client {
 
@@ -22,6 +22,8 @@ struct ExecStreamResult {
   int exit_code = 0;
   bool detached = false;  // with the detach keys; the program keeps running
   std::uint64_t process = 0;
+  bool has_network_words = false;     // in its error output; see wire::NetworkFailureWords
+  std::optional<ApiError> refused{};  // the server did not start the program
 };
 
 // Returns when the program ends or the detach keys are typed (Ctrl-P Ctrl-Q, only at a terminal).

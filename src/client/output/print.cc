@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "model/outcome.h"
-#include "options/help_text.h"
 
 namespace glovebox::client {
 namespace {
@@ -52,8 +51,8 @@ std::optional<int> parse_arguments(const options::CommandLine& command,
                                    options::Arguments& arguments) {
   auto parsed = options::parse(command, words);
   if (!parsed) return usage_error(parsed.error().message());
-  if (parsed->wants_help) {
-    print(options::help_text(command));
+  if (!parsed->help.empty()) {
+    print(parsed->help);
     return 0;
   }
   arguments = std::move(*parsed);

@@ -78,6 +78,7 @@ Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox) {
     body["on_timeout"] = sandbox.on_timeout;
   }
   if (!sandbox.agent_id.empty()) body["agent_id"] = sandbox.agent_id;
+  if (!sandbox.name.empty()) body["name"] = sandbox.name;
   if (!sandbox.min_grade.empty()) body["min_grade"] = sandbox.min_grade;
   if (sandbox.private_ports) body["private_ports"] = true;
   TRY(json::object env, named_values_json(sandbox.env, "--env"));

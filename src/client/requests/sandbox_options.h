@@ -16,6 +16,7 @@ struct NewSandboxOptions {
   std::string ttl;  // "10m"
   std::string on_timeout;
   std::string agent_id;
+  std::string name;
   LimitOptions limits;
   std::string min_grade;
   std::vector<std::string> env;            // NAME=VALUE

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <cerrno>
 #include <utility>
 
 namespace glovebox::sessions {
@@ -26,11 +27,25 @@ void forget_oldest(node::Session& session) {
   }
 }
 
-// The caller chose the program, the directory and the user.
-Error as_refusal(Error error) {
-  const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
+// The agent's name of its last step, execve.
+constexpr std::string_view kExecuteStep = "execute:";
+
+// The caller chose the program, the directory and the user. The result has a sys_errno only if it
+// is the program: see ProcessStarter::start_exec().
+Error as_refusal(const Error& error, const std::string& program) {
+  const int number = error.sys_errno();
+  if (error.message().starts_with(kExecuteStep)) {
+    if (number == ENOENT) {
+      return Error(Errc::kInvalidArgument, "program not found: " + program, number);
+    }
+    if (number == EACCES || number == EPERM || number == ENOEXEC) {
+      return Error(Errc::kInvalidArgument, "program is not executable: " + program, number);
+    }
+  }
+  const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied ||
+                      error.code() == Errc::kInvalidArgument;
   if (!theirs) return error;
-  return Error(Errc::kInvalidArgument, "cannot start: " + error.message(), error.sys_errno());
+  return Error(Errc::kInvalidArgument, "cannot start: " + error.message());
 }
 
 // `claim` counts the bytes for as long as they are held here.
@@ -74,7 +89,10 @@ Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Se
     // The sandbox may have no bash. (If the directory or user is missing, sh fails the same way.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
-  if (!started) co_return fail(as_refusal(std::move(started.error())));
+  if (!started) {
+    const std::string program = request.argv.empty() ? "/bin/sh" : request.argv.front();
+    co_return fail(as_refusal(started.error(), program));
+  }
   co_return std::move(*started);
 }
 

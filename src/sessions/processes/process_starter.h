@@ -29,7 +29,8 @@ class ProcessStarter {
   // `line` is for the session's log. Errors as Session::start's.
   Task<node::Session::Started> start(std::shared_ptr<node::Session> session, node::ProcessSpec spec,
                                      node::Session::Attach attach, std::string line);
-  // kInvalidArgument: the sandbox has no such program, directory or user.
+  // kInvalidArgument: the sandbox has no such program, directory or user. With ENOENT there is no
+  // such program, with another errno it is not executable.
   Task<node::Session::Started> start_exec(std::shared_ptr<node::Session> session,
                                           ExecRequest request, ExecKind kind);
 

@@ -8,18 +8,12 @@
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "wire/json/json_values.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::wire {
 namespace {
 
 namespace json = boost::json;
-
-// Never a year with more than four digits, even if the gateway sends one.
-json::value gateway_time(std::int64_t ms) {
-  constexpr std::int64_t kLast = 253'402'300'799'999;  // the end of 9999
-  if (ms <= 0 || ms > kLast) return nullptr;
-  return json::value(utc_text(ms));
-}
 
 json::array spent_of(std::uint8_t bits) {
   json::array spent;
@@ -42,8 +36,8 @@ json::object decision_json(const NetDecision& decision) {
           {"count", decision.count},
           {"bytes_out", decision.bytes_out},
           {"bytes_in", decision.bytes_in},
-          {"first_at", gateway_time(decision.first_ms)},
-          {"last_at", gateway_time(decision.last_ms)}};
+          {"first_at", gateway_time_json(decision.first_ms)},
+          {"last_at", gateway_time_json(decision.last_ms)}};
 }
 
 json::object network_json(const NetworkFigures& figures) {
@@ -60,6 +54,7 @@ json::object network_json(const NetworkFigures& figures) {
           {"open", totals.open},
           {"spent", spent_of(totals.spent)},
           {"decisions", std::move(decisions)},
+          {"refusals", refusals_json(refusals_of(figures.decisions))},
           {"left_out", figures.left_out},
           {"incomplete", figures.incomplete}};
 }

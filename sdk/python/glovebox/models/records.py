@@ -71,6 +71,7 @@ class SandboxInfo:
     template: str
     snapshot: Optional[str] = None
     agent_id: Optional[str] = None
+    name: Optional[str] = None
     metadata: Dict[str, str] = field(default_factory=dict)
     on_timeout: str = "kill"
     ttl_s: int = 0

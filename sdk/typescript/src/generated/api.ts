@@ -138,7 +138,8 @@ export interface paths {
          * @description The sandbox (session) lives until its time to live (`ttl_s`) has ended, a client ends it or
          *     it ends itself. It outlives the client's connection and server restarts. With `agent_id`: if
          *     the project has a living sandbox with the same `agent_id`, the response is that sandbox
-         *     (200), resumed if it was paused, and the rest of the request is ignored. If the client
+         *     (200), resumed if it was paused, and the rest of the request is ignored. A `name` that a
+         *     living sandbox of the project has is refused with 409 `name_taken`. If the client
          *     disconnects before the response, the sandbox being created is ended.
          */
         post: operations["createSandbox"];
@@ -2867,10 +2868,28 @@ export interface components {
             /** @description Budgets that are exhausted. */
             spent: ("bytes_out" | "connections" | "names")[];
             decisions: components["schemas"]["NetworkDecision"][];
+            /** @description What the policy refused, and what would allow it: one entry per target. */
+            refusals: components["schemas"]["NetworkRefusal"][];
             /** @description number of decisions that are not kept in the list */
             left_out: number;
             /** @description the gateway was restarted in the meantime or did not respond, so the actual figures are higher */
             incomplete: boolean;
+        };
+        NetworkRefusal: {
+            name: string | null;
+            address: string | null;
+            port: number | null;
+            /** @description the rule that decided, as in decisions */
+            rule: string;
+            /**
+             * @description the rule that would allow it, for `allow` of a policy or `--net`; null if none would
+             * @example example.com:443
+             */
+            allow: string | null;
+            /** @description one sentence for people */
+            message: string;
+            /** Format: date-time */
+            last_at: string | null;
         };
         NetworkDecision: {
             /** @enum {string} */
@@ -3148,6 +3167,8 @@ export interface components {
              */
             on_timeout?: "kill" | "pause";
             agent_id?: string;
+            /** @description For people. No other living sandbox of the project has it; it must not look like an id. */
+            name?: string;
             /**
              * @description Access to the ports requires a token.
              * @default false
@@ -3161,6 +3182,7 @@ export interface components {
             template: string;
             snapshot: string | null;
             agent_id: string | null;
+            name: string | null;
             metadata: components["schemas"]["Metadata"];
             /** @enum {string} */
             on_timeout: "kill" | "pause";
@@ -4035,6 +4057,8 @@ export interface operations {
                 state?: string;
                 template?: string;
                 agent_id?: string;
+                /** @description the sandbox with this name, and those whose id begins with it (at least 4 letters) */
+                match?: string;
                 "metadata.KEY"?: string;
                 limit?: number;
                 /** @description next_cursor of the previous page */
