@@ -198,7 +198,7 @@ class Names(Typed):
         one = self.create("--name", "dev")
         self.assertEqual(self.json_of("sandbox", "show", "dev")["id"], one)
         self.assertEqual(self.glovebox("exec", "dev", "echo", "here").stdout, b"here\n")
-        self.assertEqual(self.json_of("exec", "dev", "echo", "here")["stdout"], "here\n")
+        self.assertEqual(self.json_of("exec", "dev", "--shell", "echo here")["stdout"], "here\n")
         self.assertEqual(self.glovebox("code", "--language", "bash", "dev", "-c", "echo code").stdout, b"code\n")
         self.glovebox("cp", "-", "dev:file", stdin=b"bytes")
         self.assertEqual(self.glovebox("cp", "dev:file", "-").stdout, b"bytes")
