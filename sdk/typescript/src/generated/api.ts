@@ -4012,6 +4012,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         runs: components["schemas"]["RunSummary"][];
+                        /** @description null on the last page; a page before it can have fewer entries than limit, or none */
                         next_cursor: string | null;
                     };
                 };
@@ -4080,6 +4081,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         sandboxes: components["schemas"]["Sandbox"][];
+                        /** @description null on the last page; a page before it can have fewer entries than limit, or none */
                         next_cursor: string | null;
                     };
                 };
@@ -8749,6 +8751,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         containers: components["schemas"]["ApiContainer"][];
+                        /** @description null on the last page; a page before it can have fewer entries than limit, or none */
                         next_cursor: string | null;
                     };
                 };
