@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 class EngineRoutesTest : public ::testing::Test {
  protected:
   static json::object engine(TestServer& test, const std::string& name) {
-    const Answer answer = test.send(Method::kGet, "/v1/engines",
-                                    test.make_key("default", store::KeyRole::kUser));
+    const Answer answer =
+        test.send(Method::kGet, "/v1/engines", test.make_key("default", store::KeyRole::kUser));
     EXPECT_EQ(answer.status, 200) << answer.body;
     for (const json::value& one : json::parse(answer.body).at("engines").as_array()) {
       if (std::string(one.at("name").as_string()) == name) return one.as_object();
