@@ -73,7 +73,7 @@ class Alone(sealed.TestCase):
     def test_a_refusal_explains_itself(self):
         ran = sealed.glovebox("run", "--net", "www.example.org", "--exec", "/bin/bash", "--", "-c",
                               BANNER.format("good.example.org"), env=self.OWN)
-        said = b"glovebox: network: good.example.org is not in the policy (base none); --net good.example.org allows it\n"
+        said = b"glovebox: network: good.example.org is not in the policy; --net good.example.org allows it\n"
         self.assertEqual(ran.stderr, said)
         ran = sealed.glovebox("run", "--net", "www.example.org,good.example.org", "--exec", "/bin/bash", "--", "-c",
                               BANNER.format("good.example.org"), env=self.OWN)
@@ -82,7 +82,7 @@ class Alone(sealed.TestCase):
                                     BANNER.format("good.example.org"), env=self.OWN)
         refused, = answer["metrics"]["network"]["refusals"]
         self.assertEqual((refused["name"], refused["port"], refused["rule"], refused["allow"]),
-                         ("good.example.org", 25, "base https-only", "good.example.org:25"))
+                         ("good.example.org", 25, "not in the policy", "good.example.org:25"))
         ran = sealed.glovebox("run", "--net", "all", "--exec", "/bin/bash", "--", "-c", BANNER.format(net.METADATA), env=self.OWN)
         self.assertIn(b"is a reserved address (metadata), which no --net allows", ran.stderr)
 
@@ -139,7 +139,7 @@ class Remote(Networked):
                                  ('{"allow":["www.example.org"]}', b"\n")):
             ran = self.cli("run", "--net", policy, "--exec", "/bin/bash", "--", "-c", BANNER.format("good.example.org"))
             self.assertEqual(ran.stdout, expected, (policy, ran))
-            refusal = b"glovebox: network: good.example.org is not in the policy (base none); --net good.example.org allows it\n"
+            refusal = b"glovebox: network: good.example.org is not in the policy; --net good.example.org allows it\n"
             self.assertEqual(ran.stderr, refusal if "www" in policy else b"", (policy, ran))
         ran = self.cli("run", "--net", '{"allow":["a b"]}', "--exec", "/bin/true")
         self.assertIn(ran.returncode, (2, 125), ran)
@@ -149,7 +149,7 @@ class Remote(Networked):
         self.addCleanup(self.cli, "sandbox", "kill", made)
         failing = BANNER.format("good.example.org") + "; exit 1"
         ran = self.cli("exec", "networked", "bash", "-c", failing)
-        self.assertTrue(ran.stderr.endswith(b"network: good.example.org is not in the policy (base none); "
+        self.assertTrue(ran.stderr.endswith(b"network: good.example.org is not in the policy; "
                                             b"--net good.example.org allows it\n"), ran)
         ran = self.cli("exec", "networked", "false")
         self.assertEqual(ran.stderr, b"")  # an earlier program's refusal is not this one's

@@ -13,6 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMessagesInLine = 3;
+constexpr std::string_view kNotInPolicyRule = "not in the policy";  // as net::Verdict has it
 
 // "example.com:443", "[2001:db8::1]:443"; a name that was only resolved has no port.
 std::string target_text(const NetDecision& decision) {
@@ -31,9 +32,7 @@ bool has_prefix(const std::string& rule, std::string_view prefix) {
 // Why, and what to do about it; empty: not a matter of rules.
 std::string explanation_of(const NetDecision& decision, const std::string& allow) {
   const std::string& rule = decision.rule;
-  if (has_prefix(rule, "base ")) {
-    return "is not in the policy (" + rule + "); --net " + allow + " allows it";
-  }
+  if (rule == kNotInPolicyRule) return "is not in the policy; --net " + allow + " allows it";
   if (has_prefix(rule, "deny ")) return "is denied by --net-deny " + rule.substr(5);
   if (has_prefix(rule, "reserved: ")) {
     return "is a reserved address (" + rule.substr(10) +
@@ -69,7 +68,7 @@ std::vector<NetRefusal> refusals_of(const std::vector<NetDecision>& decisions) {
                         .address = decision.address,
                         .port = decision.port,
                         .rule = decision.rule,
-                        .allow = has_prefix(decision.rule, "base ") ? target : std::string(),
+                        .allow = decision.rule == kNotInPolicyRule ? target : std::string(),
                         .message = std::move(message),
                         .last_ms = decision.last_ms});
   }

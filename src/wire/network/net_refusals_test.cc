@@ -26,14 +26,13 @@ NetRefusal refusal(const NetDecision& decision) {
 }
 
 TEST(NetRefusals, SayWhichNetWouldAllowThem) {
-  const NetRefusal name = refusal(denied("example.com", "", 0, "base none"));
+  const NetRefusal name = refusal(denied("example.com", "", 0, "not in the policy"));
   EXPECT_EQ(name.allow, "example.com");
-  EXPECT_EQ(name.message,
-            "example.com is not in the policy (base none); --net example.com allows it");
-  EXPECT_EQ(refusal(denied("example.com", "192.0.2.1", 80, "base https-only")).allow,
+  EXPECT_EQ(name.message, "example.com is not in the policy; --net example.com allows it");
+  EXPECT_EQ(refusal(denied("example.com", "192.0.2.1", 80, "not in the policy")).allow,
             "example.com:80");
-  EXPECT_EQ(refusal(denied("", "192.0.2.1", 22, "base none")).allow, "192.0.2.1:22");
-  EXPECT_EQ(refusal(denied("", "2001:db8::1", 22, "base none")).allow, "[2001:db8::1]:22");
+  EXPECT_EQ(refusal(denied("", "192.0.2.1", 22, "not in the policy")).allow, "192.0.2.1:22");
+  EXPECT_EQ(refusal(denied("", "2001:db8::1", 22, "not in the policy")).allow, "[2001:db8::1]:22");
 }
 
 TEST(NetRefusals, SayWhenNoNetWould) {
@@ -49,7 +48,7 @@ TEST(NetRefusals, LeaveOutWhatNoRuleDecided) {
   for (const char* rule : {"budget: connections", "rate: names", "no answer"}) {
     EXPECT_TRUE(refusals_of({denied("a", "", 0, rule)}).empty()) << rule;
   }
-  NetDecision allowed = denied("a", "", 0, "base none");
+  NetDecision allowed = denied("a", "", 0, "not in the policy");
   allowed.allowed = true;
   EXPECT_TRUE(refusals_of({allowed}).empty());
 }
@@ -58,7 +57,7 @@ TEST(NetRefusals, AreBoundedAndOnePerTarget) {
   std::vector<NetDecision> many;
   for (int i = 0; i < 100; ++i) {
     const std::string name = "n" + std::to_string(i / 2) + ".example";
-    many.push_back(denied(name, i % 2 == 0 ? "" : "192.0.2.1", 0, "base none"));
+    many.push_back(denied(name, i % 2 == 0 ? "" : "192.0.2.1", 0, "not in the policy"));
     many.back().last_ms = i;
   }
   const auto refusals = refusals_of(many);
@@ -75,7 +74,7 @@ TEST(NetRefusals, AreBoundedAndOnePerTarget) {
 }
 
 TEST(NetRefusals, HostileNamesStayJsonAndOneLine) {
-  const auto refusals = refusals_of({denied("a\xff\n\x1b[2J", "", 0, "base none")});
+  const auto refusals = refusals_of({denied("a\xff\n\x1b[2J", "", 0, "not in the policy")});
   const json::array back = json::parse(json::serialize(refusals_json(refusals))).as_array();
   EXPECT_TRUE(back.at(0).at("port").is_null());
   EXPECT_EQ(back.at(0).at("last_at").as_string(), "1970-01-01T00:00:01.000Z");
