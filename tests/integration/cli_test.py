@@ -225,8 +225,9 @@ class Json(sealed.TestCase):
                 continue  # kernels before 6.11 do not count it, and nothing is guessed
             self.assertIn(type(value), (int, float), name)
             self.assertGreaterEqual(value, 0, name)
-        self.assertEqual(set(answer["isolation"]), {"engine", "grade", "walls"})
+        self.assertEqual(set(answer["isolation"]), {"engine", "grade", "walls", "missing"})
         self.assertIs(type(answer["isolation"]["walls"]), list)
+        self.assertIs(type(answer["isolation"]["missing"]), list)
         for wall in answer["isolation"]["walls"]:
             self.assertRegex(wall, r"^[a-z-]+$")
 

@@ -64,7 +64,7 @@ class Install(unittest.TestCase):
     def test_pages_are_troff_without_mistakes(self):
         for name in os.listdir(self.man):
             with self.subTest(page=name):
-                shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", os.path.join(self.man, name)],
+                shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-bcou", os.path.join(self.man, name)],
                                        capture_output=True, text=True, timeout=20)
                 self.assertEqual((shown.returncode, shown.stderr), (0, ""))
                 self.assertIn("DESCRIPTION", shown.stdout)

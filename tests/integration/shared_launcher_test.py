@@ -53,7 +53,9 @@ class SharedLauncher(sealed.TestCase):
     def test_locks_its_cgroups_against_launchers_that_do_not_see_its_record(self):
         self.assertEqual(self.run_in("-c", "print(1)").stdout, b"1\n")
         roots = sealed.hierarchies()
-        own = [path for path in sealed.cgroups() if os.path.dirname(path) in roots and "-sb" not in path]
+        living = sealed.files()
+        own = [path for path, launcher in sealed.cgroups_by_path().items()
+               if launcher in living and os.path.dirname(path) in roots and "-sb" not in path]
         self.assertTrue(own)
         for path in own:
             group = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
