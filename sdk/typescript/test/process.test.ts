@@ -139,7 +139,7 @@ test("a connection that is lost is made again, from where it was", async () => {
 });
 
 test("what cannot be started says why", async () => {
-  await assert.rejects(sandbox.start(["/no/such"]), /No such file/);
+  await assert.rejects(sandbox.start(["/no/such"]), /program not found: \/no\/such/);
   await assert.rejects(sandbox.attach(12345), NotFoundError);
   const gone = await Sandbox.create({ client });
   await gone.kill();

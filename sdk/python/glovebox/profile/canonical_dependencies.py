@@ -46,7 +46,8 @@ def canonical_dependencies(data: Any, at: str = "dependencies") -> str:
         wanted = {"packages": _packages(data, at)}
     else:
         raise TypeError(f"{at} must be a list of packages, or an object with {', '.join(sorted(_FIELDS))}")
-    fields = [f'"{name}":{_json_text(wanted[name])}' for name in _FIELDS if wanted.get(name) or wanted.get(name) is False]
+    given = [name for name in _FIELDS if wanted.get(name) or wanted.get(name) is False]
+    fields = [f'"{name}":{_json_text(wanted[name])}' for name in given]
     return "{" + ",".join(fields) + "}" if fields else ""
 
 

@@ -37,8 +37,9 @@ class Contexts:
         env: Optional[Mapping[str, str]] = None,
         user: Optional[str] = None,
     ) -> ContextInfo:
-        """Creates a context: ``"python"`` (the default), ``"bash"``, ``"javascript"``, ``"typescript"``, ``"r"`` or ``"java"``.
+        """Creates a context.
 
+        Languages: ``"python"`` (the default), ``"bash"``, ``"javascript"``, ``"typescript"``, ``"r"`` and ``"java"``.
         It runs as ``user``, by default in the home directory of that user.
         """
         context = self._client._do(requests.create_context(self._id, language, cwd, env, user))
