@@ -322,6 +322,7 @@ Result<> OneShot::finish() {
     TRY(ended_, instance_->ended());
   }
   Outcome& outcome = result_.outcome;
+  if (!exited_ && outcome.wall.count() == 0) outcome.wall = since(started_);
   outcome.usage = ended_->usage;
   outcome.oom_killed = ended_->usage.oom_kills > 0;
   if (exited_) {

@@ -65,10 +65,13 @@ std::string_view access_name(Access access) {
 }
 
 // A server on loopback may have a proxy in front of it, whose clients are anywhere. They cannot
-// remove the header that the proxy adds; most of them do not name loopback as the Host either.
+// remove the headers that the proxy adds; most of them do not name loopback as the Host either.
 bool Authenticator::is_from_this_host(const http::Request& request) {
-  return http::names_loopback(request.host) && request.headers.find("X-Forwarded-For") == nullptr &&
-         request.headers.find("Forwarded") == nullptr;
+  for (const char* added : {"X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host",
+                            "X-Forwarded-Proto"}) {
+    if (request.headers.find(added) != nullptr) return false;
+  }
+  return http::names_loopback(request.host);
 }
 
 std::optional<store::Principal> Authenticator::principal_of(const http::Request& request) const {

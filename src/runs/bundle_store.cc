@@ -7,6 +7,15 @@
 #include "store/sha256.h"
 
 namespace glovebox::runs {
+namespace {
+
+tl::unexpected<Error> in_use(const std::string& whose) {
+  return fail(Errc::kResourceExhausted, "runs still use the bundles " + whose +
+                                            "that are here, and there is no room for one more; "
+                                            "try again when they have ended");
+}
+
+}  // namespace
 
 bool is_bundle_digest(std::string_view text) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -25,11 +34,11 @@ Result<> BundleStore::put(const std::string& project, const std::string& digest,
   if (find(project, digest) != nullptr) return {};
   while (bytes_of(project) + bytes.size() > bounds_.project_bytes ||
          count_of(project) >= bounds_.project_count) {
-    remove_oldest_of(project);
+    if (!remove_oldest_of(project)) return in_use("of this project ");
   }
   // Who holds the most gives way, so that one project cannot push out the bundles of all others.
-  while (!entries_.empty() && held_ + bytes.size() > bounds_.total_bytes) {
-    remove_oldest_of(largest_project());
+  while (held_ + bytes.size() > bounds_.total_bytes) {
+    if (!remove_oldest_of(largest_project())) return in_use("");
   }
   held_ += bytes.size();
   entries_.push_front({project, digest, std::make_shared<const std::string>(std::move(bytes))});
@@ -57,19 +66,22 @@ std::size_t BundleStore::count_of(const std::string& project) const {
       entries_.begin(), entries_.end(), [&](const Entry& one) { return one.project == project; }));
 }
 
-void BundleStore::remove_oldest_of(const std::string& project) {
+bool BundleStore::remove_oldest_of(const std::string& project) {
   for (auto one = entries_.end(); one != entries_.begin();) {
     --one;
-    if (one->project != project) continue;
+    if (one->project != project || one->bytes.use_count() > 1) continue;
     held_ -= one->bytes->size();
     entries_.erase(one);
-    return;
+    return true;
   }
+  return false;
 }
 
 std::string BundleStore::largest_project() const {
   std::map<std::string, std::size_t> sizes;
-  for (const Entry& one : entries_) sizes[one.project] += one.bytes->size();
+  for (const Entry& one : entries_) {
+    if (one.bytes.use_count() == 1) sizes[one.project] += one.bytes->size();
+  }
   const auto largest = std::max_element(
       sizes.begin(), sizes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return largest == sizes.end() ? "" : largest->first;

@@ -34,7 +34,9 @@ class BundleStore {
   explicit BundleStore(Bounds bounds) : bounds_(bounds) {}
 
   // Keeps the bytes for the project; others of its bundles give way, the least recently used first.
-  // kInvalidArgument: they have another digest, or are too large.
+  // A bundle that a run still holds does not, because its memory would not be free: so the bounds
+  // are those of all memory that bundles take. kInvalidArgument: they have another digest, or are
+  // too large. kResourceExhausted: runs hold what would have to give way.
   Result<> put(const std::string& project, const std::string& digest, std::string bytes);
   // Null: the project has no such bundle. A run may keep what it got as long as it likes.
   std::shared_ptr<const std::string> find(const std::string& project, std::string_view digest);
@@ -51,8 +53,10 @@ class BundleStore {
 
   std::size_t bytes_of(const std::string& project) const;
   std::size_t count_of(const std::string& project) const;
-  // Removes the bundle of the project that was not used for the longest time.
-  void remove_oldest_of(const std::string& project);
+  // Removes the bundle of the project that was not used for the longest time and that no run holds.
+  // False: there is none.
+  bool remove_oldest_of(const std::string& project);
+  // The project with most bytes that no run holds.
   std::string largest_project() const;
 
   const Bounds bounds_;

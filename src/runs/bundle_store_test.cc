@@ -65,12 +65,19 @@ TEST(BundleStore, TheProjectThatHoldsTheMostGivesWayToOthers) {
   EXPECT_EQ(bundles.find("large", large), nullptr);
 }
 
-TEST(BundleStore, ABundleInUseOutlivesItsPlace) {
+TEST(BundleStore, ABundleThatARunHoldsCountsUntilTheRunEnds) {
   BundleStore bundles({.project_bytes = 4, .project_count = 9, .total_bytes = 100});
   const std::string first = put(bundles, "one", "aaaa");
-  const auto used = bundles.find("one", first);
-  put(bundles, "one", "bbbb");
-  EXPECT_EQ(*used, "aaaa");
+  auto used = bundles.find("one", first);
+  const std::string next = store::sha256_hex("bbbb");
+  const Result<> refused = bundles.put("one", next, "bbbb");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kResourceExhausted);
+  EXPECT_EQ(bundles.held_bytes(), 4u);
+  EXPECT_TRUE(bundles.put("two", next, "bbbb"));
+  used.reset();
+  EXPECT_TRUE(bundles.put("one", next, "bbbb"));
+  EXPECT_EQ(bundles.find("one", first), nullptr);
 }
 
 TEST(BundleStore, KnowsADigest) {

@@ -77,8 +77,8 @@ Task<> SessionLifecycle::resume_entry(EntryPtr entry, Keeps keeps) {
   if (record.state != SessionState::kPaused) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
   Result<> done = co_await service_.resume_session(record.id);
-  // One that was paused without its memory has no processes.
-  if (done && keeps == Keeps::kFiles && !record.paused_files_only) {
+  // Also one that was paused without its memory: a process may have been started while it froze.
+  if (done && (keeps == Keeps::kFiles || record.paused_files_only)) {
     done = co_await end_processes(record.id);
     if (!done) (void)co_await service_.pause_session(record.id);  // as it was
   }

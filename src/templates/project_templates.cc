@@ -15,14 +15,14 @@ constexpr std::chrono::seconds kFailureWindow{60};
 
 // Reserves a name while the template is created; also released if the coroutine is destroyed.
 struct Reserved {
-  Reserved(std::set<std::pair<std::string, std::string>>& places,
-           std::pair<std::string, std::string> place)
-      : all(places), at(all.insert(std::move(place)).first) {}
+  using Places = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+  Reserved(Places& places, std::pair<std::string, std::string> place, std::uint32_t waiting)
+      : all(places), at(all.emplace(std::move(place), waiting).first) {}
   Reserved(const Reserved&) = delete;
   Reserved& operator=(const Reserved&) = delete;
   ~Reserved() { all.erase(at); }
-  std::set<std::pair<std::string, std::string>>& all;
-  std::set<std::pair<std::string, std::string>>::iterator at;
+  Places& all;
+  Places::iterator at;
 };
 
 // The launcher never sees templates of snapshots; those with packages are defined when their
@@ -81,7 +81,7 @@ Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const 
   const auto is_its = [&](const auto& one) { return one == wanted.project; };
   std::size_t count = 0;
   for (const auto& [other, record] : all_) count += is_its(other.first) ? 1 : 0;
-  for (const Place& other : being_made_) count += is_its(other.first) ? 1 : 0;
+  for (const auto& [other, pools] : being_made_) count += is_its(other.first) ? 1 : 0;
   if (count >= kMostOfAProject) {
     return fail(Errc::kResourceExhausted, "the project reached its limit of " +
                                               std::to_string(count) +
@@ -92,6 +92,7 @@ Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const 
   for (const auto& [other, record] : all_) {
     if (is_its(other.first)) waiting += waiting_of(record);
   }
+  for (const auto& [other, pools] : being_made_) waiting += is_its(other.first) ? pools : 0;
   if (waiting_of(wanted) > 0 && waiting > kMostWaitingOfAProject) {
     return fail(Errc::kPolicy, "pool.min: the templates of a project may keep " +
                                    std::to_string(kMostWaitingOfAProject) +
@@ -141,7 +142,7 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
   CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));
   const Place place(wanted.project, wanted.name);
   const std::string id = wanted.definition.id;
-  const Reserved reserved(being_made_, place);
+  const Reserved reserved(being_made_, place, waiting_of(wanted));
   service_.set_pools(id, pools_of(wanted));
   // First at the launcher, which may refuse it. If storing it fails, the launcher forgets it.
   Result<> defined;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,7 +84,7 @@ class ProjectTemplates {
   store::Store& store_;
   std::map<Place, store::TemplateRecord> all_;
   std::map<std::string, Place, std::less<>> by_id_;
-  std::set<Place> being_made_;
+  std::map<Place, std::uint32_t> being_made_;             // and how many sandboxes will wait
   std::map<std::string, std::deque<TimePoint>> made_at_;  // by project, in the last minute
 };
 

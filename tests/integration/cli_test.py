@@ -257,6 +257,7 @@ class Json(sealed.TestCase):
         self.assertEqual(answer["error"]["code"], "timed_out")
         self.assertEqual(answer["stdout"], "1\n")
         self.assertLess(answer["metrics"]["wall_ms"], 5000)
+        self.assertGreater(answer["metrics"]["wall_ms"], 300)
 
     def test_tells_an_oom_kill(self):
         ran, answer = run_json("--memory", "32M", "--disk", "8M", "--exec", "/bin/dd", "--",

@@ -159,6 +159,12 @@ class Interpreter(server.Served):
         self.assertEqual(main_text(self.sandbox.execute("import os; os.getuid()")), ["1000"])
         self.assertEqual(self.sandbox.call("POST", "/contexts", {"cwd": "/nowhere"}).status, 400)
 
+    def test_no_other_directory_makes_an_interpreter_roots(self):
+        self.sandbox.execute("import os; os.makedirs('/home/user/closed'); os.chmod('/home/user/closed', 0)")
+        for directory in ("/home/user/closed", "/root/../home/user/closed"):
+            made = self.sandbox.call("POST", "/contexts", {"cwd": directory})
+            self.assertEqual(made.status, 400, made)
+
     def test_cells_of_a_notebook(self):
         run = self.sandbox.execute
         self.assertEqual(main_text(run("\n    x = 5\n    if x:\n        x += 1\n    x\n")), ["6"])

@@ -64,6 +64,13 @@ class Groups(sealed.TestCase):
         self.assertEqual(ran.returncode, 125)
         self.assertIn(f"run `chown -R 1234:1234 {place}`".encode(), ran.stderr)
 
+    def test_a_directory_of_the_system_is_not_to_be_given_away(self):
+        for place in ("/tmp", "/etc", "/usr/share"):
+            ran = glovebox("run", "--mount", f"rw:{place}:/data", "--exec", "/bin/true")
+            self.assertEqual(ran.returncode, 125)
+            self.assertIn(b"mount a directory of your own", ran.stderr)
+            self.assertNotIn(b"chown", ran.stderr)
+
     def test_a_users_own_directory_is_written_as_that_user_and_group(self):
         place = self.directory()
         os.chown(place, 1234, 1234)

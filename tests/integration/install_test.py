@@ -88,6 +88,21 @@ class Install(unittest.TestCase):
         self.assertEqual(self.completed(["glovebox", "exec", "--res"]), ["--resume"])
         self.assertEqual(self.completed(["glovebox", "rm", "--al"]), ["--all"])
 
+    def test_bash_expands_nothing_that_a_server_says(self):
+        planted = os.path.join(self.place.name, "planted")
+        hostile = os.path.join(self.place.name, "hostile")
+        os.mkdir(hostile)
+        with open(os.path.join(hostile, "glovebox"), "w") as file:
+            file.write("#!/bin/sh\necho 'ID NAME'\necho 'sbaaaaaaaaaaaaaaaaaaaa dev'\n"
+                       f"echo 'sbbbbbbbbbbbbbbbbbbbbb $(touch${{IFS}}{planted})'\n")
+        os.chmod(os.path.join(hostile, "glovebox"), 0o755)
+        script = (f"PATH={hostile}:$PATH; source {self.place.name}/usr/share/bash-completion/completions/glovebox; "
+                  "COMP_WORDS=(glovebox exec ''); COMP_CWORD=2; _glovebox; echo ${COMPREPLY[@]}")
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=30,
+                              env=self.path_with_programs())
+        self.assertEqual(done.stdout.split(), ["sbaaaaaaaaaaaaaaaaaaaa", "dev", "sbbbbbbbbbbbbbbbbbbbbb"])
+        self.assertFalse(os.path.exists(planted))
+
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes_commands_subcommands_and_options(self):
         script = os.path.join(self.place.name, "usr/share/fish/vendor_completions.d/glovebox.fish")

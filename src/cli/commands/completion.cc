@@ -8,12 +8,13 @@ namespace glovebox::cli {
 namespace {
 
 // The scripts read commands, subcommands and options from --help, which is made of the tables that
-// the parser reads: they stay correct when those change.
+// the parser reads: they stay correct when those change. Of what a server says, only what looks
+// like an id or a name is used: bash expands the words that it is given.
 constexpr const char* kBash = R"sh(# bash completion for glovebox and sandbox-run
 _glovebox_words() { sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\).*/\1/p'; }
 _glovebox_options() { sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n'; }
 _glovebox_sandboxes() {
-  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }'
+  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { if ($1 ~ /^sb[a-z0-9]+$/) print $1; if ($2 ~ /^[A-Za-z0-9][A-Za-z0-9._-]*$/) print $2 }'
 }
 _glovebox() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} help words
@@ -84,7 +85,7 @@ elif (( CURRENT == 3 )) && [[ $command == help ]]; then
 elif (( CURRENT == 3 && $#found )) && [[ $command == $words[2] ]]; then
   compadd -a found
 else
-  found=(${(f)"$(glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }')"})
+  found=(${(f)"$(glovebox sandbox list 2>/dev/null | awk 'NR > 1 { if ($1 ~ /^sb[a-z0-9]+$/) print $1; if ($2 ~ /^[A-Za-z0-9][A-Za-z0-9._-]*$/) print $2 }')"})
   case $command in
     sandbox | exec | shell | code | logs) compadd -a found ;;
     cp) compadd -S : -a found; _files ;;
@@ -113,7 +114,7 @@ function __glovebox_position
   test (count (commandline -opc)) -eq $argv[1]
 end
 function __glovebox_sandboxes
-  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != "-") print $2 }'
+  glovebox sandbox list 2>/dev/null | awk 'NR > 1 { if ($1 ~ /^sb[a-z0-9]+$/) print $1; if ($2 ~ /^[A-Za-z0-9][A-Za-z0-9._-]*$/) print $2 }'
 end
 complete -c glovebox -n '__glovebox_position 1' -f -a '(glovebox --help 2>/dev/null | __glovebox_words)'
 complete -c glovebox -n 'not __glovebox_position 1; and string match -q -- "-*" (commandline -ct)' -f -a '(glovebox (__glovebox_command) --help 2>/dev/null | __glovebox_dashed)'

@@ -25,7 +25,10 @@ function translator(directory) {
 
 function findCompiler(directory) {
   const own = Module.createRequire(path.join(directory, 'cell'));
-  for (const load of [() => own('typescript'), ...PLACES.map((place) => () => require(place))]) {
+  const installed = PLACES.map((place) => () => require(place));
+  // Root runs no compiler that the user may have put there, if there is another one.
+  const loads = process.geteuid() === 0 ? [...installed, () => own('typescript')] : [() => own('typescript'), ...installed];
+  for (const load of loads) {
     try {
       const found = load();
       if (typeof found.transpileModule === 'function') return found;

@@ -29,6 +29,16 @@ HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
   return {uid, gid >= kFirstOrdinaryGroup ? gid : uid};
 }
 
+// A directory at the top of the tree, or one of the system's below it: no advice to give it away.
+bool is_systems(const std::string& path) {
+  if (path.find('/', 1) == std::string::npos) return true;
+  for (const char* system : {"/bin/", "/boot/", "/dev/", "/etc/", "/lib", "/proc/", "/run/",
+                             "/sbin/", "/sys/", "/usr/"}) {
+    if (path.starts_with(system)) return true;
+  }
+  return false;
+}
+
 Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode,
                              const Caller& caller) {
   if (context.rootless) return HostUser{};  // only one user is mapped
@@ -44,6 +54,12 @@ Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode
     const std::uint32_t user = info.st_uid >= kFirstOrdinaryGroup ? info.st_uid : kNobody;
     const std::string owner = std::to_string(user) + ":" + std::to_string(user);
     const std::string path = path_of(fd);
+    if (is_systems(path)) {
+      return fail(Errc::kPolicy,
+                  path +
+                      " belongs to the system, and a guest is never host root or in a system "
+                      "group, so it cannot be mounted writable: mount a directory of your own");
+    }
     return fail(Errc::kPolicy,
                 path + " is owned by uid " + std::to_string(info.st_uid) + " and gid " +
                     std::to_string(info.st_gid) +

@@ -36,7 +36,7 @@ const std::vector<LanguageFacts>& languages() {
       {Language::kR,
        "r",
        {},
-       {"/usr/bin/Rscript", "--no-init-file", "/opt/glovebox/r/context.R"},
+       {"/usr/bin/Rscript", "--no-init-file", "--no-environ", "/opt/glovebox/r/context.R"},
        "r-base-core",
        seconds(20)},
       // Compiles its own program first. One collector's thread and one compiler are enough for it.

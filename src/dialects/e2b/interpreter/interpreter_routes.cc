@@ -38,9 +38,17 @@ Task<std::shared_ptr<sessions::Context>> execution_context(
   co_return co_await table->default_of(language, std::move(env));
 }
 
+bool is_roots_own(const std::string& directory) {
+  return (directory == "/root" || directory.starts_with("/root/")) &&
+         directory.find("..") == std::string::npos;
+}
+
 // As with files, root does what the user may not do: a context in root's own directory is root's.
+// No other directory, whatever its mode: clients send no token here, and the user could make root's
+// interpreter start among files of the user's own.
 asio::awaitable<std::string> user_who_enters(std::shared_ptr<node::Session> session,
                                              std::string directory) {
+  if (!is_roots_own(directory)) co_return "user";
   wire::FileRequest stat = file_request(wire::FileOp::kStat, "user", directory + "/.");
   const auto entered = co_await session->file(std::move(stat));
   const bool is_denied = !entered && entered.error().sys_errno() == EACCES;
