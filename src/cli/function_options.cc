@@ -12,6 +12,7 @@
 #include "cli/server_option.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
+#include "options/command_line.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
 #include "wire/packages/package_options.h"

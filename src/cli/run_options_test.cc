@@ -120,7 +120,7 @@ TEST(RunOptions, EveryMistakeIsReported) {
   EXPECT_THAT(refusal({"-c", "", "--out", "f:/tmp"}), HasSubstr("is a directory"));
   EXPECT_THAT(refusal({"-c", "", "--out", "f:/no/such/dir/f"}), HasSubstr("No such file"));
   EXPECT_THAT(refusal({"-c", "", "--frobnicate"}), HasSubstr("--frobnicate"));
-  EXPECT_THAT(refusal({"-c", "", "--lang", "cobol"}), HasSubstr("python, bash or node"));
+  EXPECT_THAT(refusal({"-c", "", "--lang", "cobol"}), HasSubstr("python, bash or javascript"));
   EXPECT_THAT(refusal({"-c", "", "--exec", "/bin/true"}), HasSubstr("only one of"));
   EXPECT_THAT(refusal({"--exec", "/bin/true", "--", std::string(10u << 20, 'x')}),
               HasSubstr("128K"));

@@ -19,7 +19,8 @@ class EngineRoutesTest : public ::testing::Test {
     const Answer answer =
         test.send(Method::kGet, "/v1/engines", test.make_key("default", store::KeyRole::kUser));
     EXPECT_EQ(answer.status, 200) << answer.body;
-    for (const json::value& one : json::parse(answer.body).at("engines").as_array()) {
+    const json::value parsed = json::parse(answer.body);
+    for (const json::value& one : parsed.at("engines").as_array()) {
       if (std::string(one.at("name").as_string()) == name) return one.as_object();
     }
     ADD_FAILURE() << "there is no " << name << " in " << answer.body;

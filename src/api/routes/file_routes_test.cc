@@ -90,6 +90,7 @@ class FakeSession final : public node::Session {
     co_return no();
   }
   Task<UniqueFd> connect_port(std::uint16_t) override { co_return no(); }
+  Task<> end_processes() override { co_return no(); }
 
   Task<wire::FileDone> file(wire::FileRequest request) override {
     asked.push_back(std::move(request));

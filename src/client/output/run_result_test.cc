@@ -30,7 +30,7 @@ TEST(RunResult, LimitNotesAreThoseOfALocalRun) {
 TEST(RunResult, JsonHasReadableNumbersAndNoFiles) {
   EXPECT_EQ(run_result_json(object(R"({"exit_code":0,"files":[{"path":"/a"}],"result":{"a":1.5},)"
                                    R"("metrics":{"wall_ms":1.234,"cpu_ms":0.5,"peak":null}})")),
-            "{\"exit_code\":0,\"result\":{\"a\":1.5E0},"
+            "{\"exit_code\":0,\"result\":{\"a\":1.5},"
             "\"metrics\":{\"wall_ms\":1.234,\"cpu_ms\":0.500,\"peak\":null}}\n");
 }
 

@@ -18,7 +18,7 @@ TEST(SandboxOptions, MakesTheBody) {
   options.mounts = {"data:/mnt/data:rw"};
   EXPECT_EQ(*new_sandbox_json(options),
             R"({"template":"python","ttl_s":600,"env":{"A":"1=2"},"metadata":{"who":"me"},)"
-            R"("profile":{"memory_mb":1024,"cpus":5E-1,)"
+            R"("profile":{"memory_mb":1024,"cpus":0.5,)"
             R"("mounts":[{"name":"data","path":"/mnt/data","mode":"rw"}]}})");
 }
 

@@ -134,7 +134,7 @@ TEST(WatchFiles, AMarkFollowsAllThatHappenedBefore) {
   for (int round = 0; round < 200; ++round) {
     const std::string name = "f" + std::to_string(round);
     ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / name), "x").error(), 0);
-    helper.commit(Commit::kYes);
+    helper.ask_for_mark();
     EXPECT_NEXT(helper, {WatchKind::kCreated, false, name, ""});
     EXPECT_NEXT(helper, {WatchKind::kAttribute, false, name, ""});
     EXPECT_NEXT(helper, {WatchKind::kWritten, false, name, ""});
@@ -143,8 +143,8 @@ TEST(WatchFiles, AMarkFollowsAllThatHappenedBefore) {
   // Half of a move, out of the tree, is reported before the mark, too.
   const TestDir other;
   ASSERT_EQ(::rename((dir / "f0").c_str(), (other / "f0").c_str()), 0);
-  helper.commit(Commit::kYes);
-  helper.commit(Commit::kYes);
+  helper.ask_for_mark();
+  helper.ask_for_mark();
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "f0", ""});
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});

@@ -94,6 +94,8 @@ void TestHelper::commit(Commit commit) {
   control_.reset();
 }
 
+void TestHelper::ask_for_mark() { (void)!::send(control_.get(), "c", 1, MSG_NOSIGNAL); }
+
 bool TestHelper::read_some(std::string& into) {
   pollfd event{data_.get(), POLLIN, 0};
   if (::poll(&event, 1, kDeadlineMs) <= 0) {

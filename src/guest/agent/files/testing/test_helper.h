@@ -48,6 +48,8 @@ class TestHelper {
   void send(const std::string& input);  // as much as it takes
   void close_data() { data_.reset(); }
   void commit(Commit commit);
+  // Of a watch: a kReady after all events up to now.
+  void ask_for_mark();
   // Everything until the end.
   Answer finish();
   // The next event of a watch; nothing after the deadline.
