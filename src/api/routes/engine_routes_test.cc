@@ -51,6 +51,7 @@ TEST_F(EngineRoutesTest, SayWhyOneCannotBeUsed) {
   ApiSettings settings;
   settings.min_grade = Grade::kJail;
   TestServer test(settings);
+  test.node.now.launcher_up = false;
   EXPECT_EQ(engine(test, "jail").at("reason"), "there is no launcher");
   test.node.now.launcher_up = true;
   EXPECT_EQ(engine(test, "jail").at("usable"), true);  // until it was tried
