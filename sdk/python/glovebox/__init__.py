@@ -30,7 +30,7 @@ from .errors import (
     TimeoutExpired,
     UnavailableError,
 )
-from .models.network_usage import NetworkDecision, NetworkFigures
+from .models.network_usage import NetworkDecision, NetworkFigures, NetworkRefusal
 from .models.records import (
     AskedDependencies,
     ContextInfo,
@@ -112,6 +112,7 @@ __all__ = [
     "Mime",
     "NetworkDecision",
     "NetworkFigures",
+    "NetworkRefusal",
     "NotFoundError",
     "OutputFile",
     "PreparedSet",

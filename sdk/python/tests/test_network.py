@@ -40,6 +40,17 @@ FIGURES = {
         },
         {"what": "resolve", "allowed": False, "name": "evil.example", "rule": "not in the policy", "count": 2},
     ],
+    "refusals": [
+        {
+            "name": "evil.example",
+            "address": None,
+            "port": None,
+            "rule": "not in the policy",
+            "allow": "evil.example",
+            "message": "evil.example was refused",
+            "last_at": "2026-11-15T13:57:16Z",
+        },
+    ],
 }
 
 
@@ -95,6 +106,8 @@ def test_network_usage_is_parsed(kind: str) -> None:
         network = call.wait(sandbox.network())
     assert (network.net, network.bytes_out, network.denied, network.spent) == ("all", 10, 2, ["names"])
     assert (network.left_out, network.incomplete) == (3, True)
+    (refusal,) = network.refusals
+    assert (refusal.name, refusal.allow, refusal.rule) == ("evil.example", "evil.example", "not in the policy")
     first, second = network.decisions
     assert (first.name, first.address, first.port) == ("pypi.org", "151.101.0.223", 443)
     assert first.first_at == datetime(2026, 11, 15, 13, 57, 15, 394000, timezone.utc)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, List, Mapping, Optional
 
-__all__ = ["NetworkDecision", "NetworkFigures"]
+__all__ = ["NetworkDecision", "NetworkFigures", "NetworkRefusal"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,19 @@ class NetworkDecision:
 
 
 @dataclass(frozen=True)
+class NetworkRefusal:
+    """What the network policy refused, and what would allow it."""
+
+    rule: str = ""  #: the rule that decided, as in :class:`NetworkDecision`
+    message: str = ""  #: one sentence for people
+    allow: Optional[str] = None  #: the rule for ``net=`` that would allow it; None if none would
+    name: Optional[str] = None
+    address: Optional[str] = None
+    port: Optional[int] = None
+    last_at: Optional[datetime] = None
+
+
+@dataclass(frozen=True)
 class NetworkFigures:
     """Totals and decisions, the oldest decision first."""
 
@@ -41,6 +54,7 @@ class NetworkFigures:
     open: int = 0
     spent: List[str] = field(default_factory=list)  #: exhausted budgets: "bytes_out", "connections", "names"
     decisions: List[NetworkDecision] = field(default_factory=list)
+    refusals: List[NetworkRefusal] = field(default_factory=list)  #: one per target
     left_out: int = 0  #: decisions that were counted, but are not in the list
     incomplete: bool = False  #: the gateway was restarted: earlier usage is missing
     net: Any = None  #: the policy of a sandbox; None for a run
