@@ -85,17 +85,20 @@ class Unfinished(fairness.TwoTenants):
         return connection
 
     def test_requests_to_ports_that_do_not_answer(self):
-        session = Session(self.hostile, template="python")
-        self.addCleanup(session.kill)
-        session.put("/home/user/listener.py", LISTENER.encode())
-        session.start("python3 /home/user/listener.py > /home/user/said")
-        wait_until(lambda: "listening" in session.shell("cat /home/user/said")["stdout"])
-        host = f"3000-{session.id}.localhost"
+        # Several, because one sandbox's agent holds about a thousand connections.
+        sessions = [Session(self.hostile, template="python") for _ in range(6)]
+        for session in sessions:
+            self.addCleanup(session.kill)
+            session.put("/home/user/listener.py", LISTENER.encode())
+            session.start("python3 /home/user/listener.py > /home/user/said")
+            wait_until(lambda: "listening" in session.shell("cat /home/user/said")["stdout"])
+        visits = [header("GET", "/", Host=f"3000-{session.id}.localhost") for session in sessions]
+        calls = [header("GET", session.path("/ports/3001/"), Host="localhost", X_API_Key=self.hostile_key)
+                 for session in sessions]
         with self.unhurt("HTTP requests in progress") as measure:
             # As a visitor, and with the key: more than the server has in all.
-            visitors = [self.hold(header("GET", "/", Host=host)) for _ in range(MOST_REQUESTS // 2 + 1)]
-            asked = header("GET", session.path("/ports/3001/"), Host="localhost", X_API_Key=self.hostile_key)
-            callers = [self.hold(asked) for _ in range(MOST_REQUESTS // 2 + 1)]
+            visitors = [self.hold(visits[i % len(visits)]) for i in range(MOST_REQUESTS // 2 + 1)]
+            callers = [self.hold(calls[i % len(calls)]) for i in range(MOST_REQUESTS // 2 + 1)]
             # The control: both have all that they can get.
             for kind in (visitors, callers):
                 answers = select.poll()  # select() takes no descriptor above 1,023
