@@ -1,4 +1,4 @@
-// What a project may keep that is not removed early, and that nobody else pays for it.
+// What a project may keep that is not removed early, and that no other project pays for it.
 #include "store/project_quota.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ TEST_F(Quota, AnAnswerThatDoesNotFitIsLeftOutAndTheRequestIsKnown) {
   const IdempotentEntry cut = begin("bigger", "body").value();
   EXPECT_EQ(cut.state, IdempotentState::kDone);
   EXPECT_TRUE(cut.answer_cut);
-  // It counts: the next one is refused, and does not run for an answer that nobody could get again.
+  // It counts: the next one is refused, and does not run for an answer that the caller could not get again.
   const Result<IdempotentEntry> next = begin("next", "body");
   ASSERT_FALSE(next);
   EXPECT_TRUE(is_over_quota(next.error()));

@@ -46,7 +46,7 @@ class ProjectUsageTable {
 };
 
 // Who gives up how much when `excess` is too much of something: the largest, until it is as large
-// as the next, then both alike, and so on. Nobody below that level gives up anything.
+// as the next, then both alike, and so on. No project below that level gives up anything.
 struct ProjectCut {
   std::string project{};
   std::uint64_t amount = 0;

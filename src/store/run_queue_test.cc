@@ -46,7 +46,7 @@ TEST_F(RunQueueTest, WhenFullByNumberToo) {
   EXPECT_EQ(queue_.size(), 100u);
 }
 
-TEST_F(RunQueueTest, ARecordThatIsLargerThanAllDropsNobody) {
+TEST_F(RunQueueTest, ARecordThatIsLargerThanAllDropsNoOther) {
   ASSERT_TRUE(add(record_of("victim", 1000)));
   EXPECT_FALSE(add(record_of("hostile", 200'000)));
   EXPECT_EQ(count("victim"), 1u);

@@ -478,7 +478,7 @@ class Waiting(server.Served):
 
     def test_a_session_that_waited_is_fresh_and_replaced(self):
         self.wait_full()
-        self.assertEqual(self.client.get("/v1/sandboxes?state=running").json["sandboxes"], [])  # nobody has them yet
+        self.assertEqual(self.client.get("/v1/sandboxes?state=running").json["sandboxes"], [])  # not taken yet
         before = self.figure("glovebox_pool_hits_total")
         made = [self.make(f"s{number}") for number in range(2)]
         self.assertEqual(self.figure("glovebox_pool_hits_total"), before + 2)

@@ -26,10 +26,10 @@ while True:
 
 
 class Disk(fairness.TwoTenants):
-    def sandboxes(self, count=SANDBOXES, **wishes):
+    def sandboxes(self, count=SANDBOXES, **options):
         made = []
         for _ in range(count):
-            session = Session(self.hostile, template="python", **wishes)
+            session = Session(self.hostile, template="python", **options)
             self.addCleanup(session.kill)
             made.append(session)
         return made

@@ -59,7 +59,7 @@ class Memory(server.Served):
         self.addCleanup(session.kill)
         return session
 
-    def test_a_project_that_takes_all_memory_it_can_hurts_nobody_else(self):
+    def test_a_project_that_takes_all_memory_it_can_hurts_no_other(self):
         victim, hostile = self.project("victim"), self.project("hostile")
         self.server.wait_warm()
         own = self.session(victim, SMALL)

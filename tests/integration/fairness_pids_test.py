@@ -1,6 +1,6 @@
 # One project makes all the threads it can, in sessions and in runs; another one's runs and sessions
 # have no error. The control: the same threads, of several projects, do fill the host. Then clients
-# are told so (503 host_full), and so is whoever asks whether the server is ready.
+# are told so (503 host_full), and so are clients that ask whether the server is ready.
 import concurrent.futures
 import os
 import re
@@ -88,7 +88,7 @@ class Threads(server.Served):
     def tenant_pids(self):
         return sorted(pids_of(re.compile(r"-t[1-9a-f][0-9a-f]*$")).values())
 
-    def test_a_project_that_makes_all_threads_it_can_hurts_nobody_else(self):
+    def test_a_project_that_makes_all_threads_it_can_hurts_no_other(self):
         victim, hostile = self.project("victim"), self.project("hostile")
         self.server.wait_warm()
         self.assertEqual(victim.python("print(1)", profile=SMALL)["stdout"], "1\n")

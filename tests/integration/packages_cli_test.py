@@ -254,7 +254,7 @@ class Alone(sealed.TestCase):
             out, err = call(handler, "--requirements", requirements, "--event", '{"a": 1}')
             self.assertEqual(out, '["1.0", {"a": 1}]\n')
             self.assertIn("  Successfully installed good-1.0", err)
-            # Again, and nobody asks the index or says a word.
+            # Again: the index is not asked and nothing is printed.
             networked.internet.packages(forget=True)
             self.assertEqual(call(handler, "--requirements", requirements, "--event", "2"), ('["1.0", 2]\n', ""))
             self.assertEqual(networked.internet.packages(), [])

@@ -10,7 +10,7 @@ import server
 
 
 class Assistant:
-    """Whoever has started `glovebox mcp`."""
+    """An MCP client that has started `glovebox mcp`."""
 
     def __init__(self, *args, env=None):
         self.process = sealed.start("mcp", *args, env=env, stdin=subprocess.PIPE)

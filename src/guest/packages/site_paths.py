@@ -30,7 +30,7 @@ def hide_host_packages():
         return [one for one in list_all(prefixes) if one not in hidden]
 
     def addsitedir(sitedir, known_paths=None):
-        # Whoever names such a directory himself, without the set that site hands on, gets it.
+        # A program that names such a directory itself, without the set that site hands on, gets it.
         if known_paths is not None and sitedir in hidden:
             return known_paths
         return add(sitedir, known_paths)

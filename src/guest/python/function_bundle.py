@@ -34,7 +34,7 @@ NOT_SENT = "%s.%s was not sent to the sandbox: %s does not use it. Move it into 
 
 
 class _Finder:
-    """Gives the function's module to whoever imports it: its package, or a module that it imports itself."""
+    """Gives the function's module to the importing code: its package, or a module that it imports itself."""
 
     def __init__(self, module, call, fill):
         self._module, self._call, self._fill = module, call, fill

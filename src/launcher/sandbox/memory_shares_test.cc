@@ -51,7 +51,7 @@ TEST(MemoryShares, PageCacheRaisesABoundAndIsNotPaidFor) {
   EXPECT_FALSE(memory_payer(kTotals, 6399 * kMb, tenants));
 }
 
-TEST(MemoryShares, NobodyPaysWithinItsShare) {
+TEST(MemoryShares, NoTenantPaysWithinItsShare) {
   // Runs, which have no tenant here, use the rest.
   EXPECT_FALSE(memory_payer(kTotals, 6400 * kMb,
                             {{1, 2000 * kMb, 2000 * kMb}, {2, 2100 * kMb, 2100 * kMb}}));

@@ -38,7 +38,7 @@ TEST_F(Slices, ALauncherBeginsWithOneAndTakesTheOthersAsItUsesThem) {
     launchers.push_back(open().value());
     uids.insert(launchers.back().nursery_uid());
   }
-  // Eight are left for whoever comes first.
+  // Eight are left for the first launcher that asks.
   for (int i = 0; i < 8; ++i) uids.insert(launchers[3].host_uid(launchers[3].take().value()));
   EXPECT_EQ(uids.size(), 16u) << "no two leases overlap";
   EXPECT_FALSE(launchers[0].take());

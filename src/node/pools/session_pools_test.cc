@@ -42,7 +42,7 @@ TEST_F(SessionPoolTest, OneThatWaitsIsTakenAndAnotherIsMade) {
   begin_with(of_mine({2, 2}));
   fill("base", 2);
   EXPECT_TRUE(pool("base").is_of_sessions);
-  EXPECT_TRUE(service().sessions().empty());  // nobody has them yet
+  EXPECT_TRUE(service().sessions().empty());  // no project has taken them yet
   const std::set<std::string> waiting = launcher.alive;
   const auto session = make_with(spec_of("mine"));
   EXPECT_TRUE(waiting.contains(session->id().str()));

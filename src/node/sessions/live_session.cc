@@ -71,7 +71,7 @@ Task<> LiveSession::end_processes() {
   // The answer may overtake the reports.
   const Clock::time_point deadline = Clock::now() + kEndReport;
   for (const ProcessInfo& process : processes_->all()) {
-    // One whose output nobody reads is reported later.
+    // One whose output no client reads is reported later.
     if (!process.ended) (void)co_await processes_->wait_exit(process.number, deadline);
   }
   if (!alive()) co_return fail(connection_->over_error());

@@ -153,7 +153,7 @@ class StoreTest : public ::testing::Test {
   Result<SessionRecord> find_session(const std::string& project, const SandboxId& id) {
     return answer_of<SessionRecord>([&](auto done) { store_->get_session(project, id, done); });
   }
-  // The database's files, as somebody finds them who copies them now.
+  // The database's files, as a backup made now would find them.
   std::string files() const {
     std::string content;
     for (const auto& file : std::filesystem::directory_iterator(options_.directory)) {

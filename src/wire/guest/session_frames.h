@@ -188,7 +188,7 @@ struct ConnectPort {
   bool operator==(const ConnectPort&) const = default;
 };
 
-// Kills every process of the sandbox but the agent, also those that nobody has numbered. Answered
+// Kills every process of the sandbox but the agent, also those without a process number. Answered
 // by FileDone when none is left; the exits of numbered processes are reported as always.
 struct EndProcesses {
   RequestNumber request = 0;

@@ -68,7 +68,7 @@ struct CreateSandbox {
   std::string layer = {};
   bool make_layer = false;
   // Whose share of the host it uses, as a server says: an opaque number, the same for all sandboxes
-  // of a project. 0: nobody's in particular.
+  // of a project. 0: of no project in particular.
   std::uint64_t tenant = 0;
   bool operator==(const CreateSandbox&) const = default;
 };
