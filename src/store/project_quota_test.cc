@@ -99,7 +99,8 @@ TEST_F(Quota, AnAnswerThatDoesNotFitIsLeftOutAndTheRequestIsKnown) {
   const IdempotentEntry cut = begin("bigger", "body").value();
   EXPECT_EQ(cut.state, IdempotentState::kDone);
   EXPECT_TRUE(cut.answer_cut);
-  // It counts: the next one is refused, and does not run for an answer that the caller could not get again.
+  // It counts: the next one is refused, and does not run for an answer that the caller could not
+  // get again.
   const Result<IdempotentEntry> next = begin("next", "body");
   ASSERT_FALSE(next);
   EXPECT_TRUE(is_over_quota(next.error()));
