@@ -64,6 +64,9 @@ TEST(Routes, OperatorsNeedNoKeyOnLoopbackUnlessAProxyIsInBetween) {
   EXPECT_EQ(status({{"Host", "127.0.0.1:7070"}}), 200);
   EXPECT_EQ(status({{"Host", "api.example.com"}}), 401);
   EXPECT_EQ(status({{"Host", "localhost"}, {"X-Forwarded-For", "203.0.113.7"}}), 401);
+  for (const char* added : {"Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto"}) {
+    EXPECT_EQ(status({{"Host", "localhost"}, {added, "x"}}), 401) << added;
+  }
   EXPECT_EQ(status({{"Host", "localhost"}, {"Forwarded", "for=203.0.113.7"}}), 401);
 }
 
