@@ -34,6 +34,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest/agent/init/guest_ids.h"
@@ -230,6 +231,12 @@ void wait_at(const int gate[2]) {
   close(gate[1]);
   char byte;
   while (read(gate[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+  // A process that exits closes its descriptors before its children get their new parent, and the
+  // agent refuses a guest that is not its child. Nothing can stop the shim any more, so it is soon.
+  while (getppid() != 1) {
+    constexpr timespec kShort{0, 50'000};
+    nanosleep(&kShort, nullptr);
   }
 }
 
