@@ -5,40 +5,29 @@ in a zygote's child, where everything imported here is loaded already.
 """
 import builtins
 import gc
-import io
-import linecache
 import os
 import sys
 import _signal
-from collections import deque
 
 runner = sys.modules["_glovebox_runner"]
 installed = runner.load("installed")
+history = runner.load("cell_history")
+stdin = runner.load("cell_stdin")
 
 CELLS_FD = 101  # beside runner.HIDDEN_FD: out of the way of what the code opens itself
 TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 MOST_RECORD = 17 << 20
-# Sources of earlier cells that tracebacks can show.
-MOST_SOURCES = 200
-MOST_SOURCE_TEXT = 8 << 20
-MOST_OUT = 200  # values that `Out` keeps
-MOST_TEXT = 1 << 20
 MOST_RICH = 36_000
-NO_STDIN = "input() needs stdin: give it with the request"
 
 _owner = 0
 _cells = -1
 _running = False  # a cell's code is: SIGINT is for it
-_sources = deque()  # (name, size), oldest first; the text is in linecache
-_sources_text = 0
 _futures = 0  # `from __future__ import` holds for the cells that follow
 _loop = None
 _task = None  # of the cell, while it awaits
 _cancelled = False
 _missed = False  # an interrupt, while none was wanted
-_stdin = None  # the one we made
-_unders = [None, None, None]  # what `_`, `__` and `___` were set to
 
 
 def serve():
@@ -88,7 +77,7 @@ def _enter(job):
     main = type(sys)("__main__")
     main.__builtins__ = builtins
     sys.modules["__main__"] = main
-    _without_stdin()
+    stdin.remove()
     return main
 
 
@@ -196,11 +185,11 @@ def _run_cell(results, names, cell):
         try:
             installed.look()
             _running = True
-            _give_stdin(cell.stdin)
+            stdin.give(cell.stdin)
             text = _without_indentation(source.text())
-            _remember(cell.name, text)
+            history.remember(cell.name, text)
             if cell.rich:
-                _note_input(names, cell, text)
+                history.note_input(names, cell, text)
             head, tail = _compile(cell, text)
             if head is not None:
                 _futures |= head.co_flags & runner.FUTURE_FLAGS
@@ -208,7 +197,7 @@ def _run_cell(results, names, cell):
             if tail is not None:
                 value = _execute(tail, names, cell.name)
                 if value is not None:
-                    _note_value(names, cell, value)
+                    history.note_value(names, cell, value)
                     runner.load("display").send_value(results, value)
                 value = None
             if "matplotlib.pyplot" in sys.modules:
@@ -231,7 +220,7 @@ def _run_cell(results, names, cell):
         if "matplotlib.pyplot" in sys.modules:
             runner._quietly(_show_figures, results)
     finally:
-        runner._quietly(_without_stdin)
+        runner._quietly(stdin.remove)
         if before:
             runner._quietly(_restore_environment, before)
     return status
@@ -255,44 +244,6 @@ def _without_indentation(text):
         return text
     lines = text[at:].split("\n")
     return text[:at] + "\n".join([one[len(space) :] if one.startswith(space) else one for one in lines])
-
-
-def _note_value(names, cell, value):
-    """`_`, `__` and `___`, unless the code uses these names itself; and `Out[1]`, `_1`, for notebooks' code."""
-    global _unders
-    if all(names.get("_" * (at + 1)) is one for at, one in enumerate(_unders)):
-        _unders = [value, *_unders[:2]]
-        for at, one in enumerate(_unders):
-            names["_" * (at + 1)] = one
-    number = _number_of(cell)
-    if not cell.rich or number is None:
-        return
-    out = names.setdefault("Out", {})
-    if type(out) is not dict or out is value:
-        return
-    out[number] = names["_%d" % number] = value
-    while len(out) > MOST_OUT:
-        old = next(iter(out))
-        del out[old]
-        names.pop("_%s" % (old,), None)
-
-
-def _note_input(names, cell, text):
-    inputs = names.setdefault("In", [""])
-    number = _number_of(cell)
-    if type(inputs) is not list or number is None or number > len(inputs) + MOST_SOURCES:
-        return
-    inputs.extend([""] * (number + 1 - len(inputs)))
-    inputs[number] = text if len(text) < MOST_TEXT else ""
-    if number > MOST_SOURCES:
-        inputs[number - MOST_SOURCES] = ""
-    names["_i"] = inputs[number - 1]
-
-
-def _number_of(cell):
-    """In its context, which the server puts into the cell's name."""
-    digits = cell.name.rpartition("-")[2]
-    return int(digits) if cell.name.startswith("cell-") and digits.isdecimal() and len(digits) < 10 else None
 
 
 def _put_environment(entries):
@@ -413,7 +364,7 @@ def _drop_our_last_frames(trace):
     """Where it was raised is the cell's line, not the handler or the stand-in for stdin."""
     while trace is not None and trace.tb_next is not None:
         code = trace.tb_next.tb_frame.f_code
-        if code in (_on_interrupt.__code__, NoStdin._refuse.__code__):
+        if code in (_on_interrupt.__code__, stdin.NoStdin._refuse.__code__):
             trace.tb_next = None
         trace = trace.tb_next
 
@@ -433,20 +384,6 @@ def _on_interrupt(number, frame):
     raise KeyboardInterrupt
 
 
-def _remember(name, text):
-    global _sources_text
-    while _sources and (len(_sources) >= MOST_SOURCES or _sources_text + len(text) > MOST_SOURCE_TEXT):
-        old, size = _sources.popleft()
-        _sources_text -= size
-        if all(old != other for other, _ in _sources):
-            linecache.cache.pop(old, None)
-    _sources.append((name, len(text)))
-    _sources_text += len(text)
-    if text and not text.endswith("\n"):
-        text += "\n"
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-
-
 def _show_figures(results):
     display = runner.load("display")
     try:
@@ -454,74 +391,6 @@ def _show_figures(results):
     finally:
         sys.modules["matplotlib.pyplot"].close("all")
         del display._sent[:]
-
-
-class NoStdin(io.TextIOBase):
-    """Reports what is missing, instead of an unexpected end."""
-
-    encoding = "utf-8"
-    errors = "surrogateescape"
-    name = "<stdin>"
-    mode = "r"
-
-    @property
-    def buffer(self):
-        return self
-
-    def _refuse(self, *_):
-        raise EOFError(NO_STDIN)
-
-    read = read1 = readinto = readline = readlines = __next__ = __iter__ = _refuse
-
-    def readable(self):
-        return True
-
-    def isatty(self):
-        return False
-
-    def fileno(self):
-        return 0
-
-    def close(self):  # exit() closes it
-        pass
-
-
-def _give_stdin(data):
-    """As descriptor 0, so that programs the cell starts have it too."""
-    global _stdin
-    if data is None:
-        return
-    file = os.memfd_create("stdin")
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(file, view) :]
-        os.lseek(file, 0, os.SEEK_SET)
-        os.dup2(file, 0)
-    finally:
-        os.close(file)
-    stream = io.TextIOWrapper(io.open(0, "rb", -1, closefd=False), "utf-8", "surrogateescape")
-    stream.mode = "r"
-    _put_stdin(stream)
-
-
-def _without_stdin():
-    if type(_stdin) is NoStdin:
-        return
-    null = os.open("/dev/null", os.O_RDONLY)
-    if null != 0:
-        os.dup2(null, 0)
-        os.close(null)
-    _put_stdin(NoStdin())
-
-
-def _put_stdin(stream):
-    global _stdin
-    if _stdin is None or sys.stdin is _stdin:  # else the code chose another
-        sys.stdin = stream
-    if _stdin is None or sys.__stdin__ is _stdin:
-        sys.__stdin__ = stream
-    _stdin = stream
 
 
 def _flush():

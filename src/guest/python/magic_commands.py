@@ -109,7 +109,7 @@ def _execute(code, name="<magic>"):
     """The value of the last expression."""
     runner = sys.modules["_glovebox_runner"]
     source = sys.modules["_glovebox_magics"].translated(code)
-    cells._remember(name, code)
+    cells.history.remember(name, code)
     head, tail = runner.compile_job(source if source is not None else code, name, cells.TOP_LEVEL_AWAIT)
     if head is not None:
         cells._execute(head, names(), name)

@@ -15,6 +15,8 @@
   extern "C" const char symbol##_begin[];   \
   extern "C" const char symbol##_end[]
 
+GBX_EMBED(gbx_cell_history_py, GBX_PYTHON_DIR "/cell_history.py");
+GBX_EMBED(gbx_cell_stdin_py, GBX_PYTHON_DIR "/cell_stdin.py");
 GBX_EMBED(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
 GBX_EMBED(gbx_charts_py, GBX_PYTHON_DIR "/charts.py");
 GBX_EMBED(gbx_context_py, GBX_PYTHON_DIR "/context.py");
@@ -67,6 +69,10 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/r/context.R", between(gbx_context_r_begin, gbx_context_r_end)},
       {"opt/glovebox/node/typescript.js", between(gbx_typescript_js_begin, gbx_typescript_js_end)},
       {"opt/glovebox/node/context.js", between(gbx_context_js_begin, gbx_context_js_end)},
+      {"opt/glovebox/python/cell_history.py",
+       between(gbx_cell_history_py_begin, gbx_cell_history_py_end)},
+      {"opt/glovebox/python/cell_stdin.py",
+       between(gbx_cell_stdin_py_begin, gbx_cell_stdin_py_end)},
       {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
       {"opt/glovebox/python/charts.py", between(gbx_charts_py_begin, gbx_charts_py_end)},
       {"opt/glovebox/python/context.py", between(gbx_context_py_begin, gbx_context_py_end)},

@@ -1,23 +1,22 @@
 """What a function uses: the definitions, imports and values that a call sends; docs/sdk/functions.md has the rule.
 
-The names come from the source, and what they are from the live module. :class:`Plan` is the result; it is used until
-one of the definitions that it found is another object.
+The names come from the source, and what they are from the live module. The result is a
+:class:`~glovebox.functions.plan.Plan`, which is used until one of the definitions that it found is another object.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import json
-import linecache
 import sys
 import types
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ..remote_errors import FunctionRefused
 from ..values import codec as values
+from .module_sources import Sources, cell_name, short_name
 from .module_values import CannotSend, Reference, ValueEncoder
+from .plan import MISSING, Plan, class_attributes
 from .source_text import (
     DEFINITIONS,
     Binding,
@@ -29,9 +28,8 @@ from .source_text import (
     names_used,
 )
 
-__all__ = ["Plan", "Sources", "imported_modules", "plan_of", "unwrapped"]
+__all__ = ["imported_modules", "plan_of", "unwrapped"]
 
-_MISSING = object()
 # The sandbox's module has its own.
 _OF_THE_MODULE = frozenset(
     ("__name__", "__file__", "__doc__", "__spec__", "__package__", "__loader__", "__builtins__", "__path__",
@@ -51,127 +49,6 @@ def unwrapped(function: Any) -> Any:
         seen.add(id(function))
         function = function.__wrapped__
     return function
-
-
-class Sources:
-    """The source of a module: its file, or the cells of a notebook."""
-
-    def __init__(self, file: str, text: str) -> None:
-        self.file = file
-        self._texts: Dict[str, str] = {file: text}
-        self._parsed: Dict[str, Tuple[str, SourceText]] = {}
-        self._pattern = _cell_prefix(file)
-
-    @property
-    def is_notebook(self) -> bool:
-        return self._pattern is not None
-
-    def all(self) -> List[SourceText]:
-        """In the order in which they ran; a cell that is not Python is left out."""
-        if self._pattern is not None:
-            for file in list(linecache.cache):
-                if file.startswith(self._pattern) and file not in self._texts:
-                    self._texts[file] = "".join(linecache.getlines(file))
-        found = []
-        for file in self._texts:
-            try:
-                found.append(self.get(file))
-            except FunctionRefused:
-                if file == self.file:
-                    raise
-        return found
-
-    def get(self, file: str) -> SourceText:
-        text = self._texts[file]
-        if file not in self._parsed or self._parsed[file][0] is not text:
-            self._parsed[file] = text, SourceText(file, text)
-        return self._parsed[file][1]
-
-    def of_code(self, code: types.CodeType) -> Optional[SourceText]:
-        if not self.is_notebook:
-            return self.get(self.file)
-        if code.co_filename not in self._texts:
-            lines = linecache.getlines(code.co_filename)
-            if not lines:
-                return None
-            self._texts[code.co_filename] = "".join(lines)
-        try:
-            return self.get(code.co_filename)
-        except FunctionRefused:
-            return None
-
-    def bindings(self, name: str) -> Iterator[Tuple[SourceText, Binding]]:
-        for source in self.all():
-            for binding in source.bindings.get(name, ()):
-                yield source, binding
-
-
-def _cell_prefix(file: str) -> Optional[str]:
-    """What the names of all cells of this notebook begin with."""
-    if file.startswith("<ipython-input-"):
-        return "<ipython-input-"
-    return file.rpartition("/")[0] + "/" if "ipykernel_" in file else None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the calls of a function send besides their arguments."""
-
-    text: str
-    before: Tuple[Tuple[str, str], ...]  # (file, text) of what runs first: imports, other cells
-    held: Mapping[str, Any]  # the definitions and imports, as they were found
-    data: Tuple[str, ...]  # names whose values are sent with each call
-    defaults: Tuple[Tuple[str, Any, Any], ...]  # (name, function, number or keyword)
-    classes: Mapping[str, type]
-    imports: FrozenSet[str]  # modules that it imports
-    encoder: ValueEncoder
-    namespace: Mapping[str, Any] = field(repr=False)
-
-    def is_current(self) -> bool:
-        get = self.namespace.get
-        return all(get(name, _MISSING) is value for name, value in self.held.items())
-
-    def values(self) -> Tuple[List[Any], List[Any], List[Any]]:
-        """The values now: what is there before the definitions run, what is set afterwards, and class attributes."""
-        early: List[Any] = []
-        late: List[Any] = []
-        for name in self.data:
-            if name in self.namespace:
-                self._add(name, self.namespace[name], early, late)
-        for name, function, place in self.defaults:
-            found = (function.__defaults__ or ()) if isinstance(place, int) else (function.__kwdefaults__ or {})
-            self._add(name, found[place], early, late)
-        attributes = [
-            [name, *one] for name, kind in self.classes.items() for one in _attributes(kind, self.encoder)
-        ]
-        return early, late, attributes
-
-    def _add(self, name: str, value: Any, early: List[Any], late: List[Any]) -> None:
-        tree, makes = self.encoder.encode(value)
-        needs_definitions = any(one[0] == "name" for one in makes)
-        (late if needs_definitions else early).append([name, tree, makes] if makes else [name, tree])
-
-    def sizes(self) -> Dict[str, int]:
-        """Bytes of each value, for people."""
-        early, late, _ = self.values()
-        return {one[0]: len(json.dumps(one[1:])) for one in early + late}
-
-
-def _attributes(kind: type, encoder: ValueEncoder) -> Iterator[List[Any]]:
-    """What is not part of the class's source: values that may have changed since."""
-    if type(kind) not in (type, _ABC):
-        return  # a metaclass made them, and makes them again
-    for name, value in list(vars(kind).items()):
-        if name.startswith(("__", "_abc_")) or callable(value) or hasattr(type(value), "__get__"):
-            continue
-        try:
-            tree, makes = encoder.encode(value)
-        except (CannotSend, values.ValueRefused):
-            continue  # from the source of the class
-        yield [name, tree, makes] if makes else [name, tree]
-
-
-_ABC = type(__import__("abc").ABC)
 
 
 def plan_of(function: Any, namespace: Mapping[str, Any], sources: Sources, own: Callable[[str], bool]) -> Plan:
@@ -209,11 +86,11 @@ class _Reach:
         if source is None or found is None:
             raise FunctionRefused(
                 f"{self._root} was not found in line {self._function.__code__.co_firstlineno} of its source "
-                f"{_short(self._sources.file)}: define it at the top level with `def {self._root}(...)`, "
+                f"{short_name(self._sources.file)}: define it at the top level with `def {self._root}(...)`, "
                 "and start anew if the file has changed"
             )
-        live = self._names.get(self._root, _MISSING)
-        if live is not _MISSING and unwrapped(live) is self._function:
+        live = self._names.get(self._root, MISSING)
+        if live is not MISSING and unwrapped(live) is self._function:
             self._held[self._root] = live
             self._done.add(self._root)
         self._define(source, found, self._function)
@@ -222,7 +99,7 @@ class _Reach:
         before = [("imports.py", "\n".join(self._prelude) + "\n")] if self._prelude else []
         if self._lambdas:
             before.append(("lambdas.py", "\n".join(self._lambdas) + "\n"))
-        before += [(_cell_name(one), self._text_of(one)) for one in self._order if one is not source]
+        before += [(cell_name(one), self._text_of(one)) for one in self._order if one is not source]
         return Plan(
             self._text_of(source), tuple(before), dict(self._held), tuple(self._data), tuple(self._defaults),
             dict(self._classes), frozenset(self._imports), self._encoder, self._names,
@@ -234,7 +111,7 @@ class _Reach:
         while set(self._classes) - seen:
             for name in sorted(set(self._classes) - seen):
                 seen.add(name)
-                for _ in _attributes(self._classes[name], self._encoder):
+                for _ in class_attributes(self._classes[name], self._encoder):
                     pass
 
     def _text_of(self, source: SourceText) -> str:
@@ -248,7 +125,7 @@ class _Reach:
         other = self._defined.setdefault(node.name, node)
         if other is not node:
             raise FunctionRefused(
-                f"{self._root} uses `{node.name}` of line {first_line(node)} of {_short(source.file)}, which is "
+                f"{self._root} uses `{node.name}` of line {first_line(node)} of {short_name(source.file)}, which is "
                 f"defined again in line {first_line(other)}: give one of them another name"
             )
         kept = Kept(node, binding.parents)
@@ -282,7 +159,7 @@ class _Reach:
         return edits
 
     def _is_sandboxed(self, expression: ast.expr) -> bool:
-        value: Any = _MISSING
+        value: Any = MISSING
         if isinstance(expression, ast.Name):
             value = self._names.get(expression.id)
         elif isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
@@ -328,10 +205,10 @@ class _Reach:
             return
         self._done.add(name)
         if name not in self._names:
-            self._held[name] = _MISSING  # a builtin, or not there yet: then a NameError inside as here
+            self._held[name] = MISSING  # a builtin, or not there yet: then a NameError inside as here
             return
         value = self._names[name]
-        if unwrapped(value) is getattr(builtins, name, _MISSING):
+        if unwrapped(value) is getattr(builtins, name, MISSING):
             self._held[name] = value  # `open` of IPython
             return
         if self._import(name, value):
@@ -358,8 +235,8 @@ class _Reach:
         except (CannotSend, values.ValueRefused) as error:
             kind = error if isinstance(error, CannotSend) else f"a {type(value).__qualname__}"
             raise FunctionRefused(
-                f"{self._root} uses `{name}` in line {line_of_use(user, name)} of {_short(source.file)}, which is or "
-                f"holds {kind} and cannot be sent: {_ADVICE}"
+                f"{self._root} uses `{name}` in line {line_of_use(user, name)} of {short_name(source.file)}, which is "
+                f"or holds {kind} and cannot be sent: {_ADVICE}"
             ) from None
         self._data[name] = None
 
@@ -472,7 +349,7 @@ class _Reach:
         if found is None:
             return False
         if attribute:
-            return getattr(found, attribute, _MISSING) is value
+            return getattr(found, attribute, MISSING) is value
         # `import a.b` gives `a`, `import a.b as c` gives `a.b`.
         return found is value or sys.modules.get(module.partition(".")[0]) is value
 
@@ -553,7 +430,7 @@ def _is_lambda_of(node: ast.AST, code: types.CodeType) -> bool:
 
 def _walk(holder: Any, qualname: str) -> Any:
     for part in qualname.split("."):
-        holder = getattr(holder, part, _MISSING)
+        holder = getattr(holder, part, MISSING)
     return holder
 
 
@@ -586,13 +463,3 @@ def imported_modules(node: ast.AST, package: str) -> Iterator[str]:
 
 def _place(node: ast.expr) -> Tuple[int, int, int, int]:
     return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
-
-
-def _short(file: str) -> str:
-    if _cell_prefix(file) is not None:
-        return "its cell"
-    return file.replace("\\", "/").rpartition("/")[2]
-
-
-def _cell_name(source: SourceText) -> str:
-    return f"cell-{source.file.rpartition('/')[2].strip('<>')}"

@@ -18,8 +18,10 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from ..remote_errors import FunctionRefused
+from .module_sources import Sources
 from .own_modules import Bundle, is_own, make_bundle
-from .reach import Plan, Sources, plan_of, unwrapped
+from .plan import Plan
+from .reach import plan_of, unwrapped
 
 __all__ = ["FunctionSource", "ShippedSource", "check_function"]
 
