@@ -142,7 +142,7 @@ format-check: ## check that clang-format has laid out every source file
 	@clang-format --dry-run -Werror $(sources)
 
 lint: deps-lint format-check build/lint/build.ninja ## check layout (clang-format) and code (clang-tidy)
-	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter
+	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter gbx_api_docs
 	@find src -name '*.cc' -print0 | sort -z \
 	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
 	      --extra-arg=-Wno-missing-field-initializers -p build/lint
