@@ -143,8 +143,8 @@ format-check: ## check that clang-format has laid out every source file
 
 lint: deps-lint format-check build/lint/build.ninja ## check layout (clang-format) and code (clang-tidy)
 	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter gbx_api_docs
-	@find src -name '*.cc' -print0 | sort -z \
-	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
+	@sed -n 's/^ *"file": "\(.*\)".*/\1/p' build/lint/compile_commands.json \
+	  | xargs -n 1 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
 	      --extra-arg=-Wno-missing-field-initializers -p build/lint
 
 # ---- Installing --------------------------------------------------------------------------------

@@ -169,14 +169,13 @@ Task<Response> LayerRoutes::remove_layer(Request& request, ResponseWriter&) {
 }
 
 Task<Response> LayerRoutes::prune_layers(Request& request, ResponseWriter&) {
-  CO_TRY(packages::PruneRequest prune, packages::parse_prune_request(request.body));
-  const bool dry_run = prune.dry_run;
-  auto report = co_await deps_.packages.prune(std::move(prune));
+  CO_TRY(const packages::PruneRequest prune, packages::parse_prune_request(request.body));
+  auto report = co_await deps_.packages.prune(prune);
   if (!report) co_return refuse_layer(report.error());
   json::array removed;
   for (const std::string& id : report->removed) removed.emplace_back(id);
   const json::object body{
-      {"removed", std::move(removed)}, {"bytes", report->bytes}, {"dry_run", dry_run}};
+      {"removed", std::move(removed)}, {"bytes", report->bytes}, {"dry_run", prune.dry_run}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
