@@ -145,7 +145,7 @@ lint: deps-lint format-check build/lint/build.ninja ## check layout (clang-forma
 	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter gbx_api_docs
 	@sed -n 's/^ *"file": "\(.*\)".*/\1/p' build/lint/compile_commands.json \
 	  | xargs -n 1 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
-	      --extra-arg=-Wno-missing-field-initializers -p build/lint
+	      --extra-arg=-Wno-missing-field-initializers --extra-arg=-Wno-shadow -p build/lint
 
 # ---- Installing --------------------------------------------------------------------------------
 

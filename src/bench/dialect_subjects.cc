@@ -49,8 +49,8 @@ class DialectCalls {
 
   // Empty: ready to measure; else the reason why not.
   std::string get_ready() {
-    Call create{Method::kPost, "/v2/sandboxes", R"({"templateID":"python","timeout":600})"};
-    const http::ClientResponse made = send(std::move(create));
+    const http::ClientResponse made =
+        send({Method::kPost, "/v2/sandboxes", R"({"templateID":"python","timeout":600})"});
     if (made.status != 201) return std::to_string(made.status) + ": " + made.body;
     id_ = string_in_response(made.body, "sandboxID");
     token_ = string_in_response(made.body, "envdAccessToken");

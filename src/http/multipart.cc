@@ -93,11 +93,14 @@ bool read_disposition(std::string_view value, MultipartReader::Part& part) {
   bool good = true;
   std::optional<std::string> extended;
   const bool whole = for_each_parameter(value.substr(end), [&](auto name, std::string text) {
-    if (equal_ignoring_case(name, "name")) part.name = std::move(text);
-    if (equal_ignoring_case(name, "filename")) part.filename = std::move(text);
-    if (!equal_ignoring_case(name, "filename*")) return;
-    extended = extended_value(text);
-    good = good && extended;
+    if (equal_ignoring_case(name, "name")) {
+      part.name = std::move(text);
+    } else if (equal_ignoring_case(name, "filename")) {
+      part.filename = std::move(text);
+    } else if (equal_ignoring_case(name, "filename*")) {
+      extended = extended_value(text);
+      good = good && extended;
+    }
   });
   if (extended) part.filename = std::move(extended);
   return whole && good;

@@ -72,7 +72,9 @@ const LayerIndex::Known* LayerIndex::find(const std::string& id) const {
 }
 
 void LayerIndex::erase(const std::string& id) {
-  const std::string gone = id;  // `id` may refer into the erased entry
+  // `id` may refer into the erased entry.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::string gone = id;
   all_.erase(gone);
   is_indexed_ = false;
 }

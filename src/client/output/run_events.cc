@@ -62,6 +62,7 @@ struct RunEvents::State {
     if (*kind == "exit" || *kind == "layer") {
       exit = std::move(event);
       exit_line = std::move(text);
+      return true;
     }
     // An exception in the guest has a name; a failure of the server has a code.
     if (*kind == "error" && event.contains("code") && event.contains("request_id")) {

@@ -6,11 +6,13 @@
 #include <fstream>
 
 #include "gateway/testing/scripted_dns.h"
+#include "gateway/testing/test_sockets.h"
 
 namespace glovebox::gateway {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::run_until;
 using Asked = ScriptedDns::Asked;
 using Bytes = ScriptedDns::Bytes;
 using State = NameAnswer::State;
@@ -68,7 +70,7 @@ TEST_F(ResolverTest, ThoseWhoAskAtOnceShareOneQuestion) {
                    });
   }
   finish(io, resolver.find("t", host("a.example"), kA));
-  while (answered < 10) io.run_one();
+  ASSERT_TRUE(run_until(io, [&] { return answered == 10; }));
   EXPECT_EQ(dns.asked().size(), 1u);
 }
 
@@ -128,7 +130,7 @@ TEST_F(ResolverTest, QuestionsOfATenantAreBoundedAndHinderNoOther) {
   EXPECT_EQ(finish(io, resolver.find("loud", host("quick.example"), kA)).state, State::kNoAnswer);
   EXPECT_EQ(finish(io, resolver.find("calm", host("quick.example"), kA)).state, State::kFound);
   for (const Asked& asked : waiting) self->send(asked.from, good(asked, kFour));
-  while (ended < 2) io.run_one();
+  ASSERT_TRUE(run_until(io, [&] { return ended == 2; }));
   EXPECT_EQ(finish(io, resolver.find("loud", host("quick.example"), kA)).state, State::kFound);
 }
 
@@ -141,7 +143,7 @@ TEST_F(ResolverTest, MayBeDestroyedWhileTasksWait) {
                    [&](std::exception_ptr, NameAnswer) { ++ended; });
     while (dns.asked().empty()) io.run_one();
   }
-  while (ended == 0) io.run_one();
+  ASSERT_TRUE(run_until(io, [&] { return ended == 1; }));
   // And while it asks when the whole context ends.
   Resolver resolver(io, options(dns));
   asio::co_spawn(io, resolver.find("t", host("b.example"), kA), asio::detached);

@@ -23,19 +23,23 @@ struct Connection {
   UniqueFd server;
 };
 
-// Both ends non-blocking.
+// Both ends non-blocking; without descriptors if loopback does not work.
 inline Connection connect_pair() {
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size);
-  ::listen(listener.get(), 1);
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(listener.get(), 1) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return {};
+  }
   Connection connection;
   connection.client.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::connect(connection.client.get(), reinterpret_cast<sockaddr*>(&address), size);
+  if (::connect(connection.client.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    return {};
+  }
   connection.server.reset(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   for (const UniqueFd* fd : {&connection.client, &connection.server}) {
     ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);

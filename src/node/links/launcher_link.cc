@@ -220,7 +220,7 @@ Result<> LauncherLink::handle(wire::SandboxListed& listed) {
 Result<> LauncherLink::handle(wire::SandboxMeasured& measured) {
   TRY(const Asked asked, answered(measured.seq));
   if (!asked.measured) return fail(Errc::kProtocol, "answer of the wrong kind: measurement");
-  asked.measured(std::move(measured));
+  asked.measured(measured);
   return {};
 }
 

@@ -77,7 +77,8 @@ Task<> DynamicTemplates::define(TemplateDefinition definition) {
 }
 
 void DynamicTemplates::forget(const std::string& id) {
-  const std::string copy = id;  // `id` may be part of what is erased
+  // `id` may be part of what is erased. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::string copy = id;
   all_.erase(copy);
   if (!launcher_.up()) return;
   launcher_.forget_template(copy, [copy](const Result<>& done) {

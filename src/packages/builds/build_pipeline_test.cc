@@ -46,8 +46,7 @@ class BuildPipelineTest : public testing::Test {
     options.indexes.ca_bundle = "certificates";
     options.indexes.pip_rules = {net::NetRule::parse("pypi.example:443").value()};
     options.indexes.npm_rules = {net::NetRule::parse("npm.example:443").value()};
-    host.on_script = [this](FakeRoom& room, const std::string& script,
-                            sessions::FakeProcess& process) {
+    host.on_script = [](FakeRoom& room, const std::string& script, sessions::FakeProcess& process) {
       work(room, script);
       process.exit(0);
     };
@@ -402,7 +401,7 @@ TEST_F(BuildPipelineTest, DropsALayerThatWasNotKeptUnlessAnotherBuildMadeIt) {
 
 TEST_F(BuildPipelineTest, ALayerIsReadInASandboxOfItsOwn) {
   ASSERT_TRUE(build().has_value());
-  host.on_create = [this](const node::SessionSpec& spec) -> Result<> {
+  host.on_create = [](const node::SessionSpec& spec) -> Result<> {
     EXPECT_EQ(spec.layer, kId);
     EXPECT_FALSE(spec.make_layer);
     EXPECT_TRUE(spec.net.is_none());

@@ -34,7 +34,7 @@ TEST(Connect, AMessageIsAnObjectWithOrWithoutAnEnvelope) {
 TEST(Connect, AMalformedMessageIsAnInvalidArgument) {
   const std::string good = envelope("{}", 0);
   const std::string bad[] = {"",
-                             "\0\0",
+                             std::string(2, '\0'),
                              good + "x",
                              good.substr(0, good.size() - 1),
                              good + good,

@@ -60,8 +60,9 @@ Result<std::size_t> GunzipBody::inflate_some(char* into, std::size_t size) {
 asio::awaitable<Result<std::size_t>> GunzipBody::read_some(char* into, std::size_t size) {
   if (!is_ready_)
     co_return fail(Errc::kResourceExhausted, "not enough memory to decompress the body");
+  if (size == 0) co_return 0;
   size = std::min(size, kGunzipPiece);
-  while (size > 0) {
+  while (true) {
     CO_TRY(const std::size_t got, inflate_some(into, size));
     if (got > 0) {
       // A small input can expand to a large output: other requests run in between.
@@ -76,7 +77,6 @@ asio::awaitable<Result<std::size_t>> GunzipBody::read_some(char* into, std::size
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
     stream_.avail_in = static_cast<uInt>(more);
   }
-  co_return 0;
 }
 
 }  // namespace glovebox::e2b

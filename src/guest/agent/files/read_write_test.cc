@@ -137,7 +137,7 @@ TEST(ReadFile, ReadsFilesInProcUpToAMegabyte) {
 
 TEST(ReadFile, EndsWithoutAReader) {
   const TestDir dir;
-  write_whole(dir / "a", std::string(10'000'000, 'x'));
+  write_whole(dir / "a", std::string(8'000'000, 'x'));
   TestHelper helper(request_for(FileOp::kRead, dir / "a"));
   helper.close_data();
   EXPECT_EQ(helper.finish().error(), EPIPE);

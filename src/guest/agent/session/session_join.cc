@@ -38,13 +38,13 @@ bool SessionJoin::begin(std::uint64_t process, const wire::StartProcess& start,
   if (!send_message(plan_.launcher.get(), wire::encode(wire::PlanMessage(join)), descriptors)) {
     return false;
   }
-  pending_.emplace();
-  pending_->process = process;
-  pending_->ticket = last_ticket_;
-  pending_->ours = std::move(streams.ours);
-  pending_->socket = WatchedFd(epoll_, key_, std::move(pair->ours));
-  pending_->socket.want(EPOLLIN);
-  pending_->deadline = AgentClock::now() + kToArrive;
+  WatchedFd socket(epoll_, key_, std::move(pair->ours));
+  socket.want(EPOLLIN);
+  pending_ = Pending{.process = process,
+                     .ticket = last_ticket_,
+                     .ours = std::move(streams.ours),
+                     .socket = std::move(socket),
+                     .deadline = AgentClock::now() + kToArrive};
   return true;
 }
 
