@@ -23,6 +23,7 @@ struct Settings {
   std::uint64_t max_connections = 0;
   std::chrono::milliseconds header_timeout{};
   std::chrono::milliseconds body_timeout{};
+  std::chrono::milliseconds body_stall_timeout{};
   std::chrono::milliseconds write_timeout{};
   std::chrono::milliseconds idle_timeout{};
   std::uint64_t max_header = 0;

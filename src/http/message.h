@@ -76,7 +76,7 @@ class BodyStream {
   virtual void cancel() = 0;
 
   std::optional<std::uint64_t> length;  // Content-Length; nothing: chunked
-  // How long the client may be silent; zero: as long as the server's settings say.
+  // How long the client may be silent, however slow it is; zero: as the server's settings say.
   std::chrono::milliseconds patience{0};
 };
 

@@ -120,7 +120,8 @@ bool has_process_of(uid_t uid) {
   return false;
 }
 
-// A sandbox's uid is its own, so a home without a process of its owner is no sandbox's any more.
+// A home that is in use is locked by its launcher (make_home()). A sandbox's uid is its own, so an
+// unlocked home without a process of its owner is no sandbox's any more.
 int sweep_homes(const OrphanPlaces& places, std::chrono::seconds age) {
   const Directory homes = open_directory(AT_FDCWD, places.homes.c_str());
   if (!homes) return 0;
@@ -133,6 +134,8 @@ int sweep_homes(const OrphanPlaces& places, std::chrono::seconds age) {
         ::fstatat(::dirfd(homes.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
       continue;
     }
+    const Directory home = open_directory(::dirfd(homes.get()), entry->d_name);
+    if (!home || ::flock(::dirfd(home.get()), LOCK_EX | LOCK_NB) != 0) continue;
     if (::unlinkat(::dirfd(homes.get()), entry->d_name, AT_REMOVEDIR) == 0) {
       ++removed;
     } else if (!has_process_of(info.st_uid) &&

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
+#include "launcher/sandbox/process_maker.h"
 #include "launcher/state_dir.h"
 
 namespace glovebox::launcher {
@@ -131,6 +133,24 @@ TEST_F(OrphanSweep, TakesHomesThatNoProcessOfTheirOwnerUses) {
   make_old(used);
   EXPECT_EQ(sweep_orphans(places_).homes, 1);
   EXPECT_FALSE(fs::exists(used));
+}
+
+TEST_F(OrphanSweep, LeavesTheHomesOfALiveLauncherWhoseRecordIsElsewhere) {
+  const std::string prefix = places_.homes + "/home-" + LauncherId::make().str();
+  // Nobody has a process of this uid that we could see.
+  std::optional<std::uint32_t> owner;
+  if (::geteuid() == 0) owner = 1499999999;
+  UniqueFd empty = make_home(prefix + "-sb1", owner).value();
+  UniqueFd used = make_home(prefix + "-sb2", owner).value();
+  std::ofstream(prefix + "-sb2/file") << "x";
+  make_old(prefix + "-sb1");
+  make_old(prefix + "-sb2");
+  EXPECT_EQ(sweep_orphans(places_), SweptOrphans{});
+  EXPECT_TRUE(fs::exists(prefix + "-sb1"));
+  EXPECT_TRUE(fs::exists(prefix + "-sb2/file"));
+  empty.reset();  // as when the launcher dies
+  used.reset();
+  EXPECT_EQ(sweep_orphans(places_).homes, owner ? 2 : 1);
 }
 
 // In a mount namespace of its own; 0 if all is as it should be.

@@ -151,6 +151,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.limits.max_header_bytes = settings.max_header;
   options.limits.header_time = settings.header_timeout;
   options.limits.body_time = settings.body_timeout;
+  options.limits.body_stall_time = settings.body_stall_timeout;
   options.limits.write_time = settings.write_timeout;
   options.limits.idle_time = settings.idle_timeout;
   options.limits.max_connections = settings.max_connections;

@@ -48,8 +48,8 @@ class Good:
 
 
 class Limits(server.Served):
-    settings = {"server.header_timeout": "1s", "server.body_timeout": "2s", "server.write_timeout": "2s",
-                "server.idle_timeout": "3s"}
+    settings = {"server.header_timeout": "1s", "server.body_timeout": "2s", "server.body_stall_timeout": "1s",
+                "server.write_timeout": "2s", "server.idle_timeout": "3s"}
 
     def setUp(self):
         super().setUp()
@@ -114,6 +114,18 @@ class Limits(server.Served):
             data = self.read_all(one)
             self.assertIsNotNone(data, "it waits for ever")
             self.assertTrue(data == b"" or b" 408 " in data, data)
+        self.well()
+
+    def test_large_bodies_that_stop(self):
+        # At 16 KB a second they could take more than four minutes.
+        body = b" " * (4 << 20)
+        crowd = [self.raw(self.head(f"Content-Length: {len(body) + 1}") + body) for _ in range(5)]
+        began = time.monotonic()
+        for one in crowd:
+            data = self.read_all(one)
+            self.assertIsNotNone(data, "it waits for ever")
+            self.assertIn(b" 408 ", data)
+        self.assertLess(time.monotonic() - began, 30)
         self.well()
 
     def test_vanished_clients(self):

@@ -298,6 +298,7 @@ asio::awaitable<Forwarded> forward(Request& request, ResponseWriter& writer, Uni
   BackgroundTask uploading(executor);
   BodyStream* body = request.body_stream;
   if (body != nullptr && body->length != std::uint64_t{0}) {
+    body->patience = plan.body_silence;
     uploading.start(upload(*body, upstream, plan.send_time, state));
   }
   Forwarded done = co_await relay_answer(request.method, writer, upstream, plan);

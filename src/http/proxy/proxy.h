@@ -23,6 +23,9 @@ struct ProxyPlan {
   std::chrono::milliseconds connect_time{10'000};
   std::chrono::milliseconds answer_time{300'000};  // from the request's end to the answer's head
   std::chrono::milliseconds send_time{300'000};    // that the other side may leave our bytes unread
+  // That the client may send nothing of its body. How slow a client may be is for the other side to
+  // decide: the body is not kept here.
+  std::chrono::milliseconds body_silence{60'000};
 };
 
 struct Forwarded {

@@ -213,8 +213,10 @@ asio::awaitable<Read> Connection::read_body(RequestReader& reader, std::size_t l
     if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
     if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
     if (!held.may_grow()) co_return Read::kNoRoom;
-    deadline_ = began + limits.body_time +
-                std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second);
+    deadline_ = std::min(
+        Clock::now() + limits.body_stall_time,
+        began + limits.body_time +
+            std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second));
     std::size_t got = 0;
     const Io io = co_await receive(got);
     clear_deadline();

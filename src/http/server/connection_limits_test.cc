@@ -204,15 +204,6 @@ TEST(ConnectionLimits, ASlowHeaderIsCutOff) {
   EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.connections == 0; }));
 }
 
-TEST(ConnectionLimits, ASlowBodyIsCutOff) {
-  ServerOptions options = quick_options();
-  options.limits.body_time = std::chrono::milliseconds(150);
-  TestServer server(table(), std::move(options));
-  RawClient client(server);
-  client.send("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\nx");
-  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 408"));
-}
-
 TEST(ConnectionLimits, AnIdleConnectionIsClosed) {
   ServerOptions options = quick_options();
   options.limits.idle_time = std::chrono::milliseconds(150);

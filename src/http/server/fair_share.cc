@@ -6,11 +6,17 @@ namespace glovebox::http {
 
 bool FairShare::has_room(const RequestOwner& owner) const {
   const std::size_t free = most_ - std::min(most_, total_);
-  const auto taken = taken_.find(owner);
-  const std::size_t own = taken == taken_.end() ? 0 : taken->second;
+  const bool is_stranger = owner.kind == RequestOwner::Kind::kStranger;
+  const auto& owners = is_stranger ? networks_ : projects_;
+  const auto found = owners.find(owner.name);
+  const Taken taken = found == owners.end() ? Taken{} : found->second;
+  std::size_t counted = taken.all;
   // A network counts beside all strangers, itself included: they stay below half together, and one
-  // with little stays below the limit longer than one with much.
-  return own + (owner.kind == RequestOwner::Kind::kStranger ? strangers_ : 0) < free;
+  // with little stays below the limit longer than one with much. So do visitors beside their
+  // project.
+  if (is_stranger) counted += strangers_;
+  if (owner.kind == RequestOwner::Kind::kVisitor) counted += taken.visitors;
+  return counted < free;
 }
 
 void FairShare::Part::set(std::size_t amount) {
@@ -19,10 +25,13 @@ void FairShare::Part::set(std::size_t amount) {
   const std::size_t change = amount - amount_;
   amount_ = amount;
   share_.total_ += change;
-  if (owner_.kind == RequestOwner::Kind::kStranger) share_.strangers_ += change;
-  const auto taken = share_.taken_.try_emplace(owner_, 0).first;
-  taken->second += change;
-  if (taken->second == 0) share_.taken_.erase(taken);
+  const bool is_stranger = owner_.kind == RequestOwner::Kind::kStranger;
+  if (is_stranger) share_.strangers_ += change;
+  auto& owners = is_stranger ? share_.networks_ : share_.projects_;
+  const auto taken = owners.try_emplace(owner_.name).first;
+  taken->second.all += change;
+  if (owner_.kind == RequestOwner::Kind::kVisitor) taken->second.visitors += change;
+  if (taken->second.all == 0) owners.erase(taken);
 }
 
 }  // namespace glovebox::http

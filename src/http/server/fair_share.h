@@ -3,13 +3,14 @@
 //
 // An owner may take more while it has less than is free. One owner alone therefore gets half of
 // all, and one that comes later half of what is still free; as the first gives back and takes
-// again, both come to a third. Strangers count as one owner beside the projects, however many
-// networks they come from; among them, a network that has less may take more.
+// again, both come to a third. A project and the visitors of its sandboxes' ports are one owner;
+// visitors are refused first, at a third of all, so that they leave the project something of its
+// own. Strangers count as one owner beside the projects, however many networks they come from;
+// among them, a network that has less may take more.
 //
 // One thread. Each step takes time logarithmic in the number of owners.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,14 +24,12 @@ struct RequestOwner {
   enum class Kind : std::uint8_t {
     kStranger,  // shows no credential; `name` is its network
     kProject,   // shows a key or a token of the project
-    // Shows no credential and is for a sandbox of the project. Apart from the project's own
-    // requests: visitors of its public ports must not use up its share.
-    kVisitor,
+    kVisitor,   // shows no credential and is for a sandbox of the project
   };
   Kind kind = Kind::kStranger;
   std::string name{};
 
-  auto operator<=>(const RequestOwner&) const = default;
+  bool operator==(const RequestOwner&) const = default;
 };
 
 class FairShare {
@@ -66,7 +65,12 @@ class FairShare {
   const std::size_t most_;
   std::size_t total_ = 0;
   std::size_t strangers_ = 0;  // of total_
-  std::map<RequestOwner, std::size_t> taken_;
+  struct Taken {
+    std::size_t all = 0;
+    std::size_t visitors = 0;  // of all
+  };
+  std::map<std::string, Taken> networks_;  // of strangers
+  std::map<std::string, Taken> projects_;
 };
 
 }  // namespace glovebox::http

@@ -40,8 +40,25 @@ TEST_F(SharedAmong, AProjectAndItsVisitorsAndStrangersLeaveAPartToOthers) {
 }
 
 TEST_F(SharedAmong, VisitorsDoNotUseUpTheShareOfTheirProject) {
-  EXPECT_EQ(take_all({Kind::kVisitor, "victim"}), 600u);
+  EXPECT_EQ(take_all({Kind::kVisitor, "victim"}), 400u);
+  EXPECT_EQ(take_all(kVictim), 200u);
+}
+
+TEST_F(SharedAmong, AProjectHasNoMoreWithItsVisitorsThanWithoutThem) {
+  take_all(kHostilePorts);
+  take_all(kHostile);
+  EXPECT_EQ(share_.total(), 600u);
+  EXPECT_EQ(take_all(kHostilePorts), 0u);
   EXPECT_EQ(take_all(kVictim), 300u);
+}
+
+TEST_F(SharedAmong, VisitorsThatLeaveMakeRoomForTheirProject) {
+  take_all(kHostilePorts);
+  take_all(kHostile);
+  parts_.pop_front();
+  EXPECT_EQ(take_all(kHostile), 1u);
+  parts_.clear();
+  EXPECT_EQ(take_all(kHostilePorts), 400u);
 }
 
 TEST_F(SharedAmong, StrangersTogetherLeaveHalfToProjects) {

@@ -62,6 +62,14 @@ Result<std::size_t> StreamedBody::take(char* into, std::size_t got) {
   return step.content;
 }
 
+Connection::Clock::duration StreamedBody::time_left() const {
+  if (patience.count() > 0) return patience;
+  const ServerLimits& limits = connection_.server_->options.limits;
+  const Connection::Clock::duration in_all =
+      limits.body_time + std::chrono::milliseconds(received_ * 1000 / limits.min_bytes_per_second);
+  return std::min<Connection::Clock::duration>(limits.body_stall_time, in_all - waited_);
+}
+
 asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size) {
   std::string& pending = connection_.pending_;
   if (!pending.empty()) {
@@ -81,6 +89,7 @@ asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size)
     const Io io = transport.read(into, size, got);
     if (io == Io::kDone) {
       connection_.bytes_in_a_row_ += got;
+      received_ += got;
       co_return got;
     }
     connection_.bytes_in_a_row_ = 0;
@@ -88,12 +97,11 @@ asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size)
       state_ = State::kGone;
       co_return 0;
     }
-    // Since the last byte, not in all: a large body takes what it takes.
-    connection_.body_deadline_ =
-        Connection::Clock::now() +
-        (patience.count() > 0 ? patience : connection_.server_->options.limits.body_time);
+    const Connection::Clock::time_point began = Connection::Clock::now();
+    connection_.body_deadline_ = began + time_left();
     connection_.is_body_late_ = false;
     const bool may_go_on = co_await transport.wait(io);
+    waited_ += Connection::Clock::now() - began;
     connection_.body_deadline_ = Connection::Clock::time_point::max();
     if (state_ != State::kOpen) co_return 0;  // cancelled
     if (may_go_on) continue;

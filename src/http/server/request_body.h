@@ -26,10 +26,15 @@ class StreamedBody final : public BodyStream {
   // Bytes of the connection, framing and all. 0: look at state_.
   asio::awaitable<std::size_t> receive(char* into, std::size_t size);
   Result<std::size_t> take(char* into, std::size_t got);
+  // How long the client may send nothing from now on.
+  Connection::Clock::duration time_left() const;
 
   Connection& connection_;
   ChunkDecoder chunks_;
-  std::uint64_t left_ = 0;  // of Content-Length
+  std::uint64_t left_ = 0;      // of Content-Length
+  std::uint64_t received_ = 0;  // framing and all
+  // For the client. A handler that takes its time, because its guest does, does not count.
+  Connection::Clock::duration waited_{};
   bool is_chunked_;
   bool must_say_continue_;
   State state_ = State::kOpen;

@@ -35,6 +35,11 @@ Task<Response> read_all(Request& request, ResponseWriter&) {
                            (length ? std::to_string(*length) : "unknown"));
 }
 
+Task<Response> read_patiently(Request& request, ResponseWriter& writer) {
+  request.body_stream->patience = testing::kPatience;
+  co_return co_await read_all(request, writer);
+}
+
 Task<Response> read_nothing(Request&, ResponseWriter&) {
   co_return fail(Errc::kNotFound, "there is no such place");
 }
@@ -81,6 +86,7 @@ Router table() {
   Router router(
       {route(Method::kGet, "/hello", [](Request&) { return Response::text("hello\n"); })});
   router.add(streaming(Method::kPut, "/all", read_all));
+  router.add(streaming(Method::kPut, "/patient", read_patiently));
   router.add(streaming(Method::kPut, "/none", read_nothing));
   router.add(streaming(Method::kPut, "/echo", echo));
   router.add({.method = Method::kGet, .pattern = "/known", .handler = known_length});
@@ -182,6 +188,51 @@ TEST(StreamedBody, ASilentClientIsCutOff) {
   EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 408"));
   EXPECT_TRUE(client.is_ended());
   EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.connections == 0; }));
+}
+
+TEST(StreamedBody, ThatStopsIsCutOffHoweverMuchOfItHasCome) {
+  ServerOptions options = quick_options();
+  options.limits.min_bytes_per_second = 1;
+  options.limits.body_time = 3 * testing::kPatience;
+  options.limits.body_stall_time = std::chrono::milliseconds(100);
+  TestServer server(table(), std::move(options));
+  RawClient client(server);
+  client.send("PUT /all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n" +
+              std::string(899, 'x'));
+  EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 408"));
+  EXPECT_TRUE(client.is_ended());
+}
+
+// Each byte comes soon after the one before.
+TEST(StreamedBody, ThatDripsIsCutOff) {
+  ServerOptions options = quick_options();
+  options.limits.body_time = std::chrono::milliseconds(150);
+  options.limits.body_stall_time = testing::kPatience;
+  options.limits.min_bytes_per_second = 1 << 20;
+  TestServer server(table(), std::move(options));
+  RawClient client(server);
+  client.send("PUT /all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n");
+  EXPECT_TRUE(server.eventually([&](const ServerFigures& f) {
+    if (f.requests_in_progress == 1) client.send_flood(1);
+    return f.requests_total == 1 && f.requests_in_progress == 0;
+  }));
+  EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 408"));
+}
+
+TEST(StreamedBody, IsGivenTheTimeThatItsHandlerSays) {
+  ServerOptions options = quick_options();
+  options.limits.body_time = options.limits.body_stall_time = std::chrono::milliseconds(50);
+  TestServer server(table(), std::move(options));
+  RawClient slow(server);
+  slow.send("PUT /patient HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nhel");
+  ASSERT_TRUE(
+      server.eventually([](const ServerFigures& f) { return f.requests_in_progress == 1; }));
+  // The next one is cut off, so the time of the first would be over, too.
+  RawClient late(server);
+  late.send("PUT /all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nhel");
+  EXPECT_THAT(late.read_answer(), StartsWith("HTTP/1.1 408"));
+  slow.send("lo, world");
+  EXPECT_THAT(slow.read_answer(), HasSubstr("12 1160 12"));
 }
 
 TEST(StreamedBody, WhoGoesInTheMiddleEndsTheHandler) {

@@ -28,6 +28,7 @@ struct ServerLimits {
   std::chrono::milliseconds header_time{10'000};  // from the first byte to the end of the header
   // A body, and an answer, may take this long plus what min_bytes_per_second allows for its size.
   std::chrono::milliseconds body_time{30'000};
+  std::chrono::milliseconds body_stall_time{20'000};  // between two bytes of a body
   std::chrono::milliseconds write_time{30'000};
   std::size_t min_bytes_per_second = 16 << 10;
   std::chrono::milliseconds idle_time{75'000};

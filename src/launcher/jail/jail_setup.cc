@@ -66,7 +66,7 @@ Result<> JailSetup::begin() {
   TRY(Nursery * nursery,
       resources_.nurseries->nursery_for(request.template_name, in_template_nursery()));
   broker_ = nursery->pid();
-  // Made ahead: it may become any tenant's, and a process cannot be moved in a millisecond.
+  // Made ahead: it may become any tenant's, and a process is not moved later: decision 0042.
   const std::uint64_t tenant = request.waits ? 0 : request.tenant;
   TRY(sys::CgroupRoots roots, resources_.parents->roots_for(tenant));
   roots.v2_directly = false;  // a jail dies with its PID 1

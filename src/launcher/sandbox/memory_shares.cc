@@ -7,6 +7,11 @@
 namespace glovebox::launcher {
 namespace {
 
+constexpr std::chrono::milliseconds kRarest{250};
+constexpr std::chrono::milliseconds kMostOften{10};
+// A program fills a gigabyte in about 250 ms.
+constexpr std::uint64_t kFilledPerMillisecond = std::uint64_t{4} << 20;
+
 // On cgroup v1 the kernel kills at this part of the total; the rest is for sockets.
 std::uint64_t killed_at(const sys::CgroupTotals& totals) {
   return sys::split_memory(totals.memory_bytes).memory_bytes;
@@ -53,6 +58,14 @@ std::optional<sys::TenantNumber> memory_payer(const sys::CgroupTotals& totals,
                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   if (most->bytes <= fair) return std::nullopt;
   return most->tenant;
+}
+
+std::chrono::milliseconds next_look(const sys::CgroupTotals& totals, std::uint64_t used_bytes) {
+  const std::uint64_t most = killed_at(totals);
+  if (most == 0) return kRarest;
+  const std::uint64_t free = most - std::min(most, used_bytes);
+  const std::chrono::milliseconds half(free / kFilledPerMillisecond / 2);
+  return std::clamp(half, kMostOften, kRarest);
 }
 
 }  // namespace glovebox::launcher

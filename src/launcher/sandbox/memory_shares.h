@@ -1,7 +1,9 @@
 // Who pays when the sandboxes together run short of memory: the tenant above its share. Pure
-// functions of what each uses; the launcher applies them a few times a second.
+// functions of what each uses; the launcher applies them a few times a second, and more often the
+// less is free.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,5 +35,9 @@ bool is_full(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
 std::optional<sys::TenantNumber> memory_payer(const sys::CgroupTotals& totals,
                                               std::uint64_t used_bytes,
                                               const std::vector<sys::TenantMemory>& tenants);
+
+// How long the next look may wait: half the time in which a program could fill what is free, within
+// bounds. Between two looks the kernel chooses whom it kills.
+std::chrono::milliseconds next_look(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
 
 }  // namespace glovebox::launcher

@@ -65,6 +65,19 @@ TEST(MemoryShares, FullIsBelowWhereTheKernelKillsAndAboveWhereATenantPays) {
   EXPECT_FALSE(is_nearly_full({}, 5999 * kMb));
 }
 
+// A program fills four megabytes in a millisecond.
+TEST(MemoryShares, TheLessIsFreeTheSoonerIsTheNextLook) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(next_look(kTotals, 0), milliseconds(250));
+  EXPECT_EQ(next_look(kTotals, 4000 * kMb), milliseconds(250));
+  // The kernel kills at 6000.
+  EXPECT_EQ(next_look(kTotals, 5200 * kMb), milliseconds(100));
+  EXPECT_EQ(next_look(kTotals, 5600 * kMb), milliseconds(50));
+  EXPECT_EQ(next_look(kTotals, 5999 * kMb), milliseconds(10));
+  EXPECT_EQ(next_look(kTotals, 7000 * kMb), milliseconds(10));
+  EXPECT_EQ(next_look({}, 7000 * kMb), milliseconds(250));
+}
+
 TEST(MemoryShares, WithoutABoundOrTenantsThereIsNothingToShare) {
   EXPECT_TRUE(memory_bounds({}, 10, {{1, 10, 10}}).empty());
   EXPECT_TRUE(memory_bounds(kTotals, 6400 * kMb, {}).empty());

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,18 +23,6 @@
 
 namespace glovebox::launcher {
 namespace {
-
-Result<> make_home(const ProcessStart& start) {
-  // Searchable but not listable: other users reach their own directory only by its name.
-  const std::string parent = start.home.substr(0, start.home.rfind('/'));
-  ::mkdir(parent.substr(0, parent.rfind('/')).c_str(), 0755);
-  ::mkdir(parent.c_str(), 0711);
-  if (::mkdir(start.home.c_str(), 0700) != 0) return fail(Error::from_errno("make " + start.home));
-  if (start.host_uid && ::chown(start.home.c_str(), *start.host_uid, *start.host_uid) != 0) {
-    return fail(Error::from_errno("chown " + start.home));
-  }
-  return {};
-}
 
 // Processes of a uid are killed one by one by pidfd. Never kill(-1): with our capabilities that
 // would kill every process of the host, whatever uid we had switched to.
@@ -86,9 +75,25 @@ void kill_orphans() {
 
 }  // namespace
 
-Result<UniqueFd> start_process_agent(const ProcessStart& start, const UniqueFd& agent,
+Result<UniqueFd> make_home(const std::string& path, std::optional<std::uint32_t> owner) {
+  // Searchable but not listable: other users reach their own directory only by its name.
+  const std::string parent = path.substr(0, path.rfind('/'));
+  ::mkdir(parent.substr(0, parent.rfind('/')).c_str(), 0755);
+  ::mkdir(parent.c_str(), 0711);
+  if (::mkdir(path.c_str(), 0700) != 0) return fail(Error::from_errno("make " + path));
+  UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock) return fail(Error::from_errno("open " + path));
+  // Shared: nothing the owner does to its own directory takes it away.
+  if (::flock(lock.get(), LOCK_SH | LOCK_NB) != 0) return fail(Error::from_errno("lock " + path));
+  if (owner && ::chown(path.c_str(), *owner, *owner) != 0) {
+    return fail(Error::from_errno("chown " + path));
+  }
+  return lock;
+}
+
+Result<UniqueFd> start_process_agent(ProcessStart& start, const UniqueFd& agent,
                                      const sys::Cgroup& cgroup, int setup, int link) {
-  TRY_OK(make_home(start));
+  TRY(start.home_lock, make_home(start.home, start.host_uid));
   int go[2];
   int failed[2];
   if (::pipe2(go, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));

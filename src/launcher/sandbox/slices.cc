@@ -14,25 +14,26 @@
 namespace glovebox::launcher {
 namespace {
 
-// Behind the bytes that stand for slices: where the next search begins, and who took each slice.
+// Behind the bytes that stand for slices: how many were tried so far, which says where the next
+// search begins, and who took each slice.
 constexpr off_t kCursorAt = 1 << 20;
 constexpr off_t kOwnersAt = kCursorAt + 64;
-// The first slice is never leased: its first uid is the server's.
+// The first slice of a range is never leased: its first uid is the server's.
 constexpr std::uint32_t kFirstSlice = 1;
 
 // Open-file-description locks: they end when the last copy of the descriptor is closed, and two
 // descriptors of one process conflict like those of two processes.
-bool set_lock(int fd, std::uint32_t slice, short kind) {
+bool set_lock(int fd, std::uint32_t byte, short kind) {
   struct flock lock {};
   lock.l_type = kind;
   lock.l_whence = SEEK_SET;
-  lock.l_start = slice;
+  lock.l_start = byte;
   lock.l_len = 1;
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-off_t owner_at(std::uint32_t slice) {
-  return kOwnersAt + static_cast<off_t>(slice * sizeof(std::int32_t));
+off_t owner_at(std::uint32_t byte) {
+  return kOwnersAt + static_cast<off_t>(byte * sizeof(std::int32_t));
 }
 
 // "glovebox-launch (pid 4711)". The name is one that any process can give itself.
@@ -68,6 +69,15 @@ Result<UidSlices> UidSlices::open(const std::string& file, std::uint32_t uid_fir
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail(Error::from_errno("open " + file));
   UidSlices slices(std::move(fd), uid_first, total);
+  // Shared by the launchers of this range. One with another range must not lease it.
+  if (!set_lock(slices.file_.get(), slices.byte_of(0), F_RDLCK)) {
+    return fail(Errc::kResourceExhausted,
+                "uid " + std::to_string(uid_first) +
+                    " is the server's, and a launcher with another [uids] range has leased it to a "
+                    "sandbox; give the policies ranges that do not overlap");
+  }
+  const std::int32_t owner = ::getpid();
+  (void)!::pwrite(slices.file_.get(), &owner, sizeof owner, owner_at(slices.byte_of(0)));
   TRY(slices.nursery_, slices.lease());
   std::uint32_t random = 0;
   (void)!::getrandom(&random, sizeof random, 0);
@@ -99,19 +109,19 @@ Result<std::uint32_t> UidSlices::lease() {
   const SearchLock search(file_.get());
   if (!search) return fail(Error::from_errno("lock the slices of uids"));
   std::uint32_t start = 0;
-  if (::pread(file_.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total_) {
-    start = 0;
-  }
-  // From where the last search ended: a slice is reused only after all the others.
+  if (::pread(file_.get(), &start, sizeof start, kCursorAt) != sizeof start) start = 0;
+  // From where the last search ended: a slice is reused only after all the others. The cursor only
+  // grows, so that launchers with ranges of another length do not set each other back.
   for (std::uint32_t tried = 0; tried < total_; ++tried) {
     const std::uint32_t slice = (start + tried) % total_;
-    if (slice < kFirstSlice || held_[slice] || !set_lock(file_.get(), slice, F_WRLCK)) continue;
+    if (slice < kFirstSlice || held_[slice]) continue;
+    if (!set_lock(file_.get(), byte_of(slice), F_WRLCK)) continue;
     held_[slice] = true;
-    const std::uint32_t next = slice + 1;
+    const std::uint32_t next = start + tried + 1;
     const std::int32_t owner = ::getpid();
     // Neither is needed for the lease itself.
     (void)!::pwrite(file_.get(), &next, sizeof next, kCursorAt);
-    (void)!::pwrite(file_.get(), &owner, sizeof owner, owner_at(slice));
+    (void)!::pwrite(file_.get(), &owner, sizeof owner, owner_at(byte_of(slice)));
     return slice;
   }
   return fail(all_in_use());
@@ -121,7 +131,7 @@ Error UidSlices::all_in_use() const {
   std::map<std::int32_t, std::uint32_t> by_owner;
   for (std::uint32_t slice = kFirstSlice; slice < total_; ++slice) {
     std::int32_t owner = 0;
-    if (::pread(file_.get(), &owner, sizeof owner, owner_at(slice)) == sizeof owner) {
+    if (::pread(file_.get(), &owner, sizeof owner, owner_at(byte_of(slice))) == sizeof owner) {
       ++by_owner[owner];
     }
   }
@@ -146,7 +156,7 @@ Error UidSlices::all_in_use() const {
 void UidSlices::give_back(std::uint32_t slice) {
   const std::uint32_t index = (slice - shift_) / kSliceSize;
   held_[index] = false;
-  (void)set_lock(file_.get(), index, F_UNLCK);
+  (void)set_lock(file_.get(), byte_of(index), F_UNLCK);
 }
 
 }  // namespace glovebox::launcher

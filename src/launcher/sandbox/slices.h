@@ -28,8 +28,9 @@ struct UidExtent {
 // reads them in its uid_map, and must not learn the host's from them.
 class UidSlices {
  public:
-  // `file` is shared by all launchers. One byte stands for one slice, and a lock on the byte is the
-  // lease, which ends with the process even if that is killed. Leases the nurseries' slice.
+  // `file` is shared by all launchers. One byte stands for one slice of all uids, whatever a
+  // launcher's own range, and a lock on the byte is the lease, which ends with the process even if
+  // that is killed. Leases the nurseries' slice.
   static Result<UidSlices> open(const std::string& file, std::uint32_t uid_first,
                                 std::uint32_t uid_last);
   UidSlices(UidSlices&&) = default;
@@ -50,6 +51,7 @@ class UidSlices {
   UidSlices(UniqueFd file, std::uint32_t uid_first, std::uint32_t total)
       : file_(std::move(file)), uid_first_(uid_first), total_(total), held_(total) {}
   Result<std::uint32_t> lease();
+  std::uint32_t byte_of(std::uint32_t slice) const { return uid_first_ / kSliceSize + slice; }
   UidExtent extent(std::uint32_t first, std::uint32_t last) const;
   Error all_in_use() const;
 

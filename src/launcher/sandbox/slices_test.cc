@@ -56,6 +56,39 @@ TEST_F(Slices, TheFirstIsTheServersAndNeverLeased) {
   }
 }
 
+TEST_F(Slices, TwoLaunchersWithRangesThatOverlapNeverLeaseTheSameUid) {
+  constexpr std::uint32_t kShift = 5 * kSliceSize;
+  UidSlices one = open().value();
+  UidSlices other = UidSlices::open(file_, kFirst + kShift, kLast + kShift).value();
+  std::set<std::uint32_t> uids = {one.nursery_uid(), other.nursery_uid()};
+  std::size_t leases = 2;
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = false;
+    for (UidSlices* slices : {&one, &other}) {
+      const auto slice = slices->take();
+      if (!slice) continue;
+      goes_on = true;
+      ++leases;
+      EXPECT_TRUE(uids.insert(slices->host_uid(*slice)).second) << slices->host_uid(*slice);
+    }
+  }
+  // 22 slices in both ranges together, less the servers' two.
+  EXPECT_EQ(leases, 20u);
+  EXPECT_FALSE(uids.contains(kFirst));
+  EXPECT_FALSE(uids.contains(kFirst + kShift)) << "the other server's";
+}
+
+TEST_F(Slices, ARangeWhoseFirstUidIsASandboxsIsRefused) {
+  UidSlices one = open().value();
+  while (one.take()) {
+  }
+  const auto other = UidSlices::open(file_, kFirst + kSliceSize, kLast + 5 * kSliceSize);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message(), HasSubstr("is the server's"));
+  EXPECT_TRUE(UidSlices::open(file_, kLast + 1, kLast + 5 * kSliceSize));
+}
+
 TEST_F(Slices, ALeaseEndsWithItsHolder) {
   for (int i = 0; i < 40; ++i) {
     UidSlices slices = open().value();

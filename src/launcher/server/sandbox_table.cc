@@ -16,8 +16,6 @@ namespace {
 
 // Cleaned up per round of the loop, so that requests do not wait for it.
 constexpr std::size_t kCleanedPerRound = 2;
-// A program fills a gigabyte in about that time.
-constexpr std::chrono::milliseconds kShareInterval{250};
 
 }  // namespace
 
@@ -247,7 +245,8 @@ void SandboxTable::share_memory(Clock::time_point now) {
     maker_.set_memory_short(false);
   }
   // With many sandboxes it takes at most a tenth of the launcher's time.
-  next_share_ = now + std::max<Clock::duration>(kShareInterval, 10 * (Clock::now() - now));
+  next_share_ = now + std::max<Clock::duration>(next_look(parents.totals(), all.charged_bytes),
+                                                10 * (Clock::now() - now));
 }
 
 void SandboxTable::let_a_tenant_pay(std::uint64_t charged_bytes) {
