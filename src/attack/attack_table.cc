@@ -33,7 +33,9 @@ std::vector<std::string> words_of(const json::object& object, std::string_view k
 }
 
 Result<Row> row_of(const json::value& value) {
-  if (!value.is_object()) return fail(Errc::kProtocol, "the attack table has a row of no object");
+  if (!value.is_object()) {
+    return fail(Errc::kProtocol, "a row of the attack table is not an object");
+  }
   const json::object& object = value.get_object();
   Row row{.name = json_text(object, "name"),
           .group = json_text(object, "group"),
@@ -44,7 +46,7 @@ Result<Row> row_of(const json::value& value) {
           .limits = words_of(object, "limits")};
   const auto kind = kind_named(json_text(object, "kind"));
   if (row.name.empty() || !kind) {
-    return fail(Errc::kProtocol, "the attack table has a row without name or kind");
+    return fail(Errc::kProtocol, "a row of the attack table has no name or no kind");
   }
   row.kind = *kind;
   return row;

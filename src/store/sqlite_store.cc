@@ -123,7 +123,7 @@ void SqliteStore::create_project(std::string name, Callback<> done) {
   if (!is_project_name(name)) {
     return impl_->thread.answer<void>(
         done, fail(Errc::kInvalidArgument,
-                   "a project's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -"));
+                   "a project name must be 1 to 63 of a-z, 0-9 and -, and not begin with -"));
   }
   impl_->ask<void>([name = std::move(name)](SqliteWorker& w) { return w.create_project(name); },
                    std::move(done));

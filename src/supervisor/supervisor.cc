@@ -343,8 +343,9 @@ void Supervisor::handle_message(Clock::time_point now) {
 void Supervisor::launcher_connection_lost(Clock::time_point now) {
   quick_losses_ = now - connected_at_ < kQuickLoss ? quick_losses_ + 1 : 0;
   if (quick_losses_ < kMaxQuickLosses || !launcher_.is_running()) return;
-  log::warn("the server keeps losing the launcher, probably of another version; it is replaced",
-            {{"launcher", std::to_string(launcher_.pid())}});
+  log::warn(
+      "the server keeps losing the launcher, which is probably of another version and is replaced",
+      {{"launcher", std::to_string(launcher_.pid())}});
   quick_losses_ = 0;
   launcher_.signal(SIGTERM);
 }

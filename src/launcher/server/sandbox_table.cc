@@ -252,8 +252,8 @@ void SandboxTable::share_memory(Clock::time_point now) {
 
 void SandboxTable::let_a_tenant_pay(std::uint64_t charged_bytes) {
   const sys::CgroupTotals& totals = maker_.parents().totals();
-  // Runs that were made ahead are in no tenant's cgroup, and the statistics of the cgroups above
-  // the sandboxes are late: the sandboxes' own count.
+  // Runs that were made in advance are in no tenant's cgroup, and the statistics of the cgroups
+  // above the sandboxes are late: the sandboxes' own count.
   std::map<std::uint64_t, std::uint64_t> by_tenant;
   std::uint64_t page_cache = 0;
   for (const auto& [id, record] : records_) {

@@ -186,7 +186,7 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
     const std::string name(variable.key().data(), variable.key().size());
     const std::string at = "env." + name.substr(0, 60);
     if (!is_variable_name(name)) {
-      return fields.bad(at, "a name has letters, digits and underscores");
+      return fields.bad(at, "a name may only have letters, digits and underscores");
     }
     const json::string* text = variable.value().if_string();
     if (text == nullptr) return fields.bad(at, "must be a string");
