@@ -27,7 +27,7 @@ class SqliteStore::Impl {
     std::function<Result<T>()> job = [this, work = std::move(work)] {
       Result<T> result = work(*worker);
       // Whatever made it ill, the tick finds out when it is well again.
-      if (worker->is_ill() || worker->is_tick_wanted()) thread.wake();
+      if (worker->is_failing() || worker->is_tick_wanted()) thread.wake();
       return result;
     };
     thread.ask<T>(project, std::move(job), std::move(done));

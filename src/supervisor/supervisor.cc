@@ -297,7 +297,7 @@ Result<> Supervisor::handle_signals(Clock::time_point now) {
     } else if (stopping_ == Stopping::kNo) {
       begin_stop(now);
     } else {
-      hurry_stop(now);
+      shorten_stop(now);
     }
   }
   return {};
@@ -384,7 +384,7 @@ void Supervisor::begin_stop(Clock::time_point now) {
 
 // After a second signal. The launcher still gets a moment: no other program removes its mounts and
 // cgroups before the next start.
-void Supervisor::hurry_stop(Clock::time_point now) {
+void Supervisor::shorten_stop(Clock::time_point now) {
   stop_deadline_ =
       stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kHurriedStopTimeout);
 }
