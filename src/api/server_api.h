@@ -17,7 +17,7 @@
 #include "api/routes/engine_routes.h"
 #include "api/routes/event_routes.h"
 #include "api/routes/exec_routes.h"
-#include "api/routes/exec_stream.h"
+#include "api/routes/exec_stream_routes.h"
 #include "api/routes/file_routes.h"
 #include "api/routes/file_tree_routes.h"
 #include "api/routes/file_watch_routes.h"

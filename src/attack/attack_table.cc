@@ -12,39 +12,41 @@ namespace {
 
 namespace json = boost::json;
 
-std::optional<Kind> kind_named(std::string_view word) {
-  if (word == "probe") return Kind::kProbe;
-  if (word == "bomb") return Kind::kBomb;
-  if (word == "neighbour") return Kind::kNeighbour;
-  if (word == "survivor") return Kind::kSurvivor;
-  if (word == "out") return Kind::kOut;
-  if (word == "plant") return Kind::kPlant;
+std::optional<Kind> kind_named(std::string_view name) {
+  if (name == "probe") return Kind::kProbe;
+  if (name == "bomb") return Kind::kBomb;
+  if (name == "neighbour") return Kind::kNeighbour;
+  if (name == "survivor") return Kind::kSurvivor;
+  if (name == "out") return Kind::kOut;
+  if (name == "plant") return Kind::kPlant;
   return std::nullopt;
 }
 
-std::vector<std::string> words_of(const json::object& object, std::string_view key) {
-  std::vector<std::string> words;
+std::vector<std::string> strings_of(const json::object& object, std::string_view key) {
+  std::vector<std::string> strings;
   const json::value* value = object.if_contains(key);
-  if (value == nullptr || !value->is_array()) return words;
-  for (const json::value& word : value->get_array()) {
-    if (word.is_string()) words.emplace_back(word.get_string());
+  if (value == nullptr || !value->is_array()) return strings;
+  for (const json::value& item : value->get_array()) {
+    if (item.is_string()) strings.emplace_back(item.get_string());
   }
-  return words;
+  return strings;
 }
 
 Result<Row> row_of(const json::value& value) {
-  if (!value.is_object()) return fail(Errc::kProtocol, "the attack table has a row of no object");
+  if (!value.is_object()) {
+    return fail(Errc::kProtocol, "a row of the attack table is not an object");
+  }
   const json::object& object = value.get_object();
   Row row{.name = json_text(object, "name"),
           .group = json_text(object, "group"),
           .aims_at = json_text(object, "aims_at"),
           .held_by = json_text(object, "held_by"),
-          .needs = words_of(object, "needs"),
-          .outcomes = words_of(object, "outcome"),
-          .limits = words_of(object, "limits")};
+          .needs = strings_of(object, "needs"),
+          .outcomes = strings_of(object, "outcome"),
+          .limits = strings_of(object, "limits")};
   const auto kind = kind_named(json_text(object, "kind"));
   if (row.name.empty() || !kind) {
-    return fail(Errc::kProtocol, "the attack table has a row without name or kind");
+    return fail(Errc::kProtocol, "a row of the attack table has no name or no kind");
   }
   row.kind = *kind;
   return row;

@@ -125,7 +125,7 @@ bool is_ready_line(const std::string& out) {
 // Reads both pipes until they end; false if the deadline came first.
 bool collect(const Command& command, Pipe& out, Pipe& err, UniqueFd& input, Finished& finished) {
   const auto end = Clock::now() + command.limit;
-  bool told = !command.when_ready;
+  bool has_announced = !command.when_ready;
   pollfd pollers[2] = {{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}};
   while (pollers[0].fd >= 0 || pollers[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
@@ -142,8 +142,8 @@ bool collect(const Command& command, Pipe& out, Pipe& err, UniqueFd& input, Fini
       std::string& text = which == 0 ? finished.out : finished.err;
       if (text.size() < kMaxBytes) text.append(buffer, static_cast<size_t>(count));
     }
-    if (!told && is_ready_line(finished.out)) {
-      told = true;
+    if (!has_announced && is_ready_line(finished.out)) {
+      has_announced = true;
       command.when_ready();
       input.reset();
     }

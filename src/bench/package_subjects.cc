@@ -83,9 +83,9 @@ class ManySets {
     char text[400];
     std::snprintf(
         text, sizeof text,
-        "%u sets built in %.0f s; the first call after its build took %.1f ms, %u of them cold; "
-        "%llu zygotes more, %.1f MB each (PSS), all processes %.1f MB a set; the host has %.1f MB "
-        "a set less",
+        "%u sets built in %.0f s; the first call after a build took %.1f ms, %u of them cold; "
+        "%llu new zygotes, %.1f MB each (PSS); per set, all processes use %.1f MB and the host has "
+        "%.1f MB less",
         count, took_s, percentile(first, 0.5), cold,
         static_cast<unsigned long long>(after.zygotes - std::min(before.zygotes, after.zygotes)),
         after.zygotes > before.zygotes ? mb_of(after.zygotes_kib, before.zygotes_kib) /

@@ -151,7 +151,7 @@ std::string table_text(const std::vector<Row>& rows) {
   std::string notes;
   for (const Row& row : rows) {
     if (!row.skipped.empty()) {
-      absent += printable(row.name + ": not here (" + first_line(row.skipped) + ")") + "\n";
+      absent += printable(row.name + ": not available (" + first_line(row.skipped) + ")") + "\n";
       continue;
     }
     const Figures figures = figures_of(row.rounds);
@@ -198,7 +198,7 @@ std::string failed_checks(const std::vector<Row>& rows) {
       text += row.skipped.empty()
                   ? formatted("; ratio %s, p50 %.3f ms, p99 %.3f ms",
                               ratio_text(ratio(rows, row)).c_str(), figures.p50_ms, figures.p99_ms)
-                  : "; not here: " + printable(first_line(row.skipped));
+                  : "; not available: " + printable(first_line(row.skipped));
       text += "\n";
     }
     const std::uint64_t errors = figures_of(row.rounds).errors;

@@ -128,7 +128,7 @@ TEST(Report, TheTableShowsSkippedRowsAndComparisons) {
   EXPECT_THAT(text, HasSubstr("1/10.0"));
   EXPECT_THAT(text, HasSubstr("held"));
   EXPECT_THAT(text, HasSubstr("warm takes 1/50.0 of runc"));
-  EXPECT_THAT(text, HasSubstr("docker: not here (no daemon)"));
+  EXPECT_THAT(text, HasSubstr("docker: not available (no daemon)"));
   EXPECT_THAT(text, Not(HasSubstr("more")));
 }
 

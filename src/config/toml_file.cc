@@ -118,7 +118,8 @@ Result<std::string> read_text_file(const std::string& path, Missing missing, Tru
   if (::fstat(fd.get(), &info) != 0) return fail(Error::from_errno("stat " + path));
   if (!S_ISREG(info.st_mode)) return fail(Errc::kInvalidArgument, path + " is not a file");
   if (trust == Trust::kOnlyRoot && (info.st_uid != 0 || (info.st_mode & 022) != 0)) {
-    return fail(Errc::kPolicy, path + " must be a file of root's that only root can write");
+    return fail(Errc::kPolicy,
+                path + " must be a regular file that is owned by root and writable by root only");
   }
   if (info.st_size > kMostBytes) return fail(Errc::kInvalidArgument, path + " is too long");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');

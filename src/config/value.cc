@@ -64,13 +64,13 @@ bool is_choice(const Key& key, std::string_view text) {
 Result<std::string> checked_text(const Key& key, const std::string& text) {
   const bool plain =
       std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
-  if (!plain) return fail(Errc::kInvalidArgument, "must not have control characters in it");
+  if (!plain) return fail(Errc::kInvalidArgument, "must not contain control characters");
   if (key.kind == Kind::kAddress && !is_address(text)) return expected(key);
   if (key.kind == Kind::kChoice && !is_choice(key, text)) return expected(key);
   if (key.kind == Kind::kPath && !text.empty()) {
     std::error_code error;
     const auto absolute = std::filesystem::absolute(text, error).lexically_normal();
-    if (error) return fail(Errc::kInvalidArgument, "is no path: " + error.message());
+    if (error) return fail(Errc::kInvalidArgument, "is not a path: " + error.message());
     std::string path = absolute.string();
     if (path.size() > 1 && path.back() == '/') path.pop_back();
     return path;
@@ -114,7 +114,7 @@ Result<std::vector<std::string>> checked_list(const std::string& text) {
     if (entry.empty()) return fail(Errc::kInvalidArgument, "has an empty entry");
     for (const unsigned char c : entry) {
       if (c <= 0x20 || c == 0x7f) {
-        return fail(Errc::kInvalidArgument, "must not have blanks or control characters in it");
+        return fail(Errc::kInvalidArgument, "must not contain blanks or control characters");
       }
     }
   }

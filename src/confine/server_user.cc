@@ -101,10 +101,12 @@ Result<> check_root_is_gone(ServerIds ids) {
   }
   for (int i = 0; i < 3; ++i) {
     if (uids[i] != ids.uid || gids[i] != ids.gid) {
-      return fail(Errc::kInternal, "the server's ids were not taken");
+      return fail(Errc::kInternal, "the server's user and group ids did not change");
     }
   }
-  if (::getgroups(0, nullptr) != 0) return fail(Errc::kInternal, "a group of root's was kept");
+  if (::getgroups(0, nullptr) != 0) {
+    return fail(Errc::kInternal, "supplementary groups were not dropped");
+  }
   if (::setresuid(0, 0, 0) == 0 || ::setresgid(0, 0, 0) == 0 || ::setgroups(0, nullptr) == 0) {
     return fail(Errc::kInternal, "the server could become root again");
   }

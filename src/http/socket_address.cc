@@ -11,7 +11,7 @@ namespace glovebox::http {
 Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    return fail(Errc::kInvalidArgument, "an address is host:port, not " + std::string(text));
+    return fail(Errc::kInvalidArgument, "an address must be host:port, not " + std::string(text));
   }
   std::string_view host = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
@@ -23,7 +23,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return fail(Errc::kInvalidArgument, "an IPv6 address is written [" + std::string(host) + "]");
+    return fail(Errc::kInvalidArgument,
+                "an IPv6 address must be written [" + std::string(host) + "]");
   }
   return make(host, port);
 }

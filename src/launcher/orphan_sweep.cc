@@ -122,14 +122,14 @@ bool has_process_of(uid_t uid) {
 
 // A home that is in use is locked by its launcher (make_home()). A sandbox's uid is its own, so an
 // unlocked home without a process of its owner is no sandbox's any more.
-int sweep_homes(const OrphanPlaces& places, std::chrono::seconds age) {
-  const Directory homes = open_directory(AT_FDCWD, places.homes.c_str());
+int sweep_homes(const OrphanPaths& paths, std::chrono::seconds age) {
+  const Directory homes = open_directory(AT_FDCWD, paths.homes.c_str());
   if (!homes) return 0;
   int removed = 0;
   while (const dirent* entry = ::readdir(homes.get())) {
     const auto launcher = launcher_in(entry->d_name, kHomePrefix);
     struct stat info {};
-    if (!launcher || has_record(places.base, *launcher) ||
+    if (!launcher || has_record(paths.base, *launcher) ||
         !is_older_than(::dirfd(homes.get()), entry->d_name, age) ||
         ::fstatat(::dirfd(homes.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
       continue;
@@ -139,7 +139,7 @@ int sweep_homes(const OrphanPlaces& places, std::chrono::seconds age) {
     if (::unlinkat(::dirfd(homes.get()), entry->d_name, AT_REMOVEDIR) == 0) {
       ++removed;
     } else if (!has_process_of(info.st_uid) &&
-               sys::remove_tree(places.homes + "/" + entry->d_name)) {
+               sys::remove_tree(paths.homes + "/" + entry->d_name)) {
       ++removed;
     }
   }
@@ -222,12 +222,12 @@ std::vector<UniqueFd> lock_own_cgroups(const sys::CgroupRoots& roots, const Laun
   return locks;
 }
 
-SweptOrphans sweep_orphans(const OrphanPlaces& places, std::chrono::seconds age) {
+SweptOrphans sweep_orphans(const OrphanPaths& paths, std::chrono::seconds age) {
   SweptOrphans swept;
-  for (const std::string& parent : hierarchies_of(places.roots)) {
-    swept.cgroups += sweep_groups(AT_FDCWD, parent.c_str(), places.base, age);
+  for (const std::string& parent : hierarchies_of(paths.roots)) {
+    swept.cgroups += sweep_groups(AT_FDCWD, parent.c_str(), paths.base, age);
   }
-  swept.homes = sweep_homes(places, age);
+  swept.homes = sweep_homes(paths, age);
   if (swept != SweptOrphans{}) {
     log::info("removed what launchers without a record left",
               {{"cgroups", std::to_string(swept.cgroups)}, {"homes", std::to_string(swept.homes)}});

@@ -17,7 +17,7 @@ namespace glovebox::launcher {
 // A launcher fills what it makes within moments.
 inline constexpr std::chrono::seconds kOrphanAge{60};
 
-struct OrphanPlaces {
+struct OrphanPaths {
   std::string base;   // of the launchers' records
   std::string homes;  // of the process engine's sandboxes
   sys::CgroupRoots roots{};
@@ -41,6 +41,6 @@ int sweep_orphaned_mounts(const std::string& base);
 
 // Removes empty cgroups and directories of launchers that have no record. After
 // sweep_dead_launchers().
-SweptOrphans sweep_orphans(const OrphanPlaces& places, std::chrono::seconds age = kOrphanAge);
+SweptOrphans sweep_orphans(const OrphanPaths& paths, std::chrono::seconds age = kOrphanAge);
 
 }  // namespace glovebox::launcher

@@ -25,15 +25,15 @@ class OrphanSweep : public ::testing::Test {
   OrphanSweep() {
     std::string pattern = (fs::temp_directory_path() / "gbx-orphans-XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
-    places_.base = (root_ / "run").string();
-    places_.homes = (root_ / "homes").string();
-    places_.roots.v2 = (root_ / "unified").string();
-    places_.roots.v1_memory = (root_ / "memory").string();
+    paths_.base = (root_ / "run").string();
+    paths_.homes = (root_ / "homes").string();
+    paths_.roots.v2 = (root_ / "unified").string();
+    paths_.roots.v1_memory = (root_ / "memory").string();
     for (const std::string& path :
-         {places_.base, places_.homes, places_.roots.v2, places_.roots.v1_memory}) {
+         {paths_.base, paths_.homes, paths_.roots.v2, paths_.roots.v1_memory}) {
       fs::create_directory(path);
     }
-    ::chmod(places_.base.c_str(), 0711);
+    ::chmod(paths_.base.c_str(), 0711);
   }
   ~OrphanSweep() override { fs::remove_all(root_); }
 
@@ -52,86 +52,86 @@ class OrphanSweep : public ::testing::Test {
   }
 
   fs::path root_;
-  OrphanPlaces places_;
+  OrphanPaths paths_;
 };
 
 TEST_F(OrphanSweep, TakesEmptyCgroupsWhoseOwnersRecordIsGone) {
-  const std::string one = make_old(dead_group(places_.roots.v1_memory));
-  const std::string family = dead_group(places_.roots.v2, "-family");
+  const std::string one = make_old(dead_group(paths_.roots.v1_memory));
+  const std::string family = dead_group(paths_.roots.v2, "-family");
   fs::create_directories(family + "/nursery");
   fs::create_directories(family + "/sb/inner");
   make_old(family);
-  EXPECT_EQ(sweep_orphans(places_).cgroups, 2);
+  EXPECT_EQ(sweep_orphans(paths_).cgroups, 2);
   EXPECT_FALSE(fs::exists(one));
   EXPECT_FALSE(fs::exists(family));
 }
 
 TEST_F(OrphanSweep, LooksIntoOurParentsAndKeepsThem) {
-  const std::string parent = places_.roots.v2 + "/glovebox";
+  const std::string parent = paths_.roots.v2 + "/glovebox";
   const std::string one = make_old(dead_group(parent));
   make_old(parent);
-  EXPECT_EQ(sweep_orphans(places_).cgroups, 1);
+  EXPECT_EQ(sweep_orphans(paths_).cgroups, 1);
   EXPECT_FALSE(fs::exists(one));
   EXPECT_TRUE(fs::exists(parent));
 }
 
 TEST_F(OrphanSweep, LeavesWhatALauncherWithARecordHas) {
-  const StateDir alive = StateDir::claim(places_.base).value();
-  const std::string group = make_old(places_.roots.v2 + "/" + alive.cgroup_name(SandboxId::make()));
-  const std::string home = make_old(places_.homes + "/home-" + alive.id().str() + "-sbx");
-  EXPECT_EQ(sweep_orphans(places_), SweptOrphans{});
+  const StateDir alive = StateDir::claim(paths_.base).value();
+  const std::string group = make_old(paths_.roots.v2 + "/" + alive.cgroup_name(SandboxId::make()));
+  const std::string home = make_old(paths_.homes + "/home-" + alive.id().str() + "-sbx");
+  EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
   EXPECT_TRUE(fs::exists(group));
   EXPECT_TRUE(fs::exists(home));
 }
 
 TEST_F(OrphanSweep, LeavesWhatALauncherHoldsALockOnThoughItsRecordIsElsewhere) {
   const LauncherId elsewhere = LauncherId::make();
-  const std::string group = places_.roots.v2 + "/glovebox-" + elsewhere.str() + "-all";
+  const std::string group = paths_.roots.v2 + "/glovebox-" + elsewhere.str() + "-all";
   fs::create_directories(group + "/tenant");
   make_old(group);
-  auto locks = lock_own_cgroups(places_.roots, elsewhere);
+  auto locks = lock_own_cgroups(paths_.roots, elsewhere);
   EXPECT_EQ(locks.size(), 1u);
-  EXPECT_TRUE(lock_own_cgroups(places_.roots, LauncherId::make()).empty());
-  EXPECT_EQ(sweep_orphans(places_), SweptOrphans{});
+  EXPECT_TRUE(lock_own_cgroups(paths_.roots, LauncherId::make()).empty());
+  EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
   EXPECT_TRUE(fs::exists(group + "/tenant"));
   locks.clear();
-  EXPECT_EQ(sweep_orphans(places_).cgroups, 1);
+  EXPECT_EQ(sweep_orphans(paths_).cgroups, 1);
   EXPECT_FALSE(fs::exists(group));
 }
 
 TEST_F(OrphanSweep, LeavesWhatIsNewNotEmptyOrNotOurs) {
-  const std::string young = dead_group(places_.roots.v2);
+  const std::string young = dead_group(paths_.roots.v2);
   fs::create_directory(young);
-  const std::string busy = dead_group(places_.roots.v2);
+  const std::string busy = dead_group(paths_.roots.v2);
   fs::create_directory(busy);
   std::ofstream(busy + "/stands-for-a-process") << "1";
   make_old(busy);
-  const std::string foreign = make_old(places_.roots.v2 + "/system.slice");
-  const std::string alike = make_old(places_.roots.v2 + "/glovebox-" + std::string(22, 'x') + "-a");
-  const std::string short_id = make_old(places_.roots.v2 + "/glovebox-ln0-sbx");
-  EXPECT_EQ(sweep_orphans(places_), SweptOrphans{});
+  const std::string foreign = make_old(paths_.roots.v2 + "/system.slice");
+  const std::string alike = make_old(paths_.roots.v2 + "/glovebox-" + std::string(22, 'x') + "-a");
+  const std::string short_id = make_old(paths_.roots.v2 + "/glovebox-ln0-sbx");
+  EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
   for (const std::string& path : {young, busy, foreign, alike, short_id}) {
     EXPECT_TRUE(fs::exists(path)) << path;
   }
-  EXPECT_EQ(sweep_orphans(places_, std::chrono::seconds(0)).cgroups, 1);
+  EXPECT_EQ(sweep_orphans(paths_, std::chrono::seconds(0)).cgroups, 1);
   EXPECT_FALSE(fs::exists(young));
 }
 
 TEST_F(OrphanSweep, TakesHomesThatNoProcessOfTheirOwnerUses) {
   const std::string dead = LauncherId::make().str();
-  const std::string empty = make_old(places_.homes + "/home-" + dead + "-sb1");
+  const std::string empty = make_old(paths_.homes + "/home-" + dead + "-sb1");
   // Its owner is this test's own user, who has a process.
-  const std::string used = places_.homes + "/home-" + dead + "-sb2";
+  const std::string used = paths_.homes + "/home-" + dead + "-sb2";
   fs::create_directory(used);
   std::ofstream(used + "/file") << "x";
   make_old(used);
-  EXPECT_EQ(sweep_orphans(places_).homes, 1);
+  EXPECT_EQ(sweep_orphans(paths_).homes, 1);
   EXPECT_FALSE(fs::exists(empty));
   EXPECT_TRUE(fs::exists(used));
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory to another user";
   ASSERT_EQ(::chown(used.c_str(), 1499999999, 1499999999), 0);
   make_old(used);
-  EXPECT_EQ(sweep_orphans(places_).homes, 1);
+  EXPECT_EQ(sweep_orphans(paths_).homes, 1);
   EXPECT_FALSE(fs::exists(used));
 }
 
@@ -178,9 +178,9 @@ int mounts_are_swept(const std::string& base, const std::string& alive_path) {
 
 TEST_F(OrphanSweep, UnmountsWhatADeadLauncherMountedAndNotALiveOnes) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-  const StateDir alive = StateDir::claim(places_.base).value();
+  const StateDir alive = StateDir::claim(paths_.base).value();
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(mounts_are_swept(places_.base, alive.path()));
+  if (child == 0) ::_exit(mounts_are_swept(paths_.base, alive.path()));
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));

@@ -55,7 +55,7 @@ sys::CgroupTotals totals_of_host(const Policy& policy) {
   totals.pids = policy.host_pids != 0 ? policy.host_pids : probe::pids_for_sandboxes(sizes);
   totals.tenant_memory_bytes = totals.memory_bytes / 100 * policy.project_percent;
   // A half is for runs: a server never lets in more of them than have all their processes there
-  // (node/pools/budget.h). Most of these are made ahead, for no tenant in particular.
+  // (node/pools/budget.h). Most of these are made in advance, for no tenant in particular.
   totals.tenant_pids = totals.pids / 2 * policy.project_percent / 100;
   return totals;
 }

@@ -1,5 +1,5 @@
 // glovebox-bench: `glovebox bench`, with the servers and packages that it measures against.
-// `glovebox` executes it; it is not meant to be typed.
+// `glovebox` executes it; it is not meant to be run by hand.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -1,6 +1,6 @@
 // glovebox-gateway: decides about the connections of sandboxes and relays them. It has its own
 // process and user, no store, no keys, and no files but resolv.conf and hosts. The supervisor
-// starts it, or a command that runs without a server; it is not meant to be typed.
+// starts it, or a command that runs without a server; it is not meant to be run by hand.
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ options::CommandLine gateway_command_line(GatewayArguments& arguments) {
       .usage = {"serve (--listen SOCKET | --channel-fd N) [OPTION...]"},
       .description =
           "Relay the connections that sandboxes may open. `glovebox serve` starts it, or "
-          "`glovebox run --net` if there is no server; it is not meant to be typed.",
+          "`glovebox run --net` if there is no server; it is not meant to be run by hand.",
       .groups = {{"Options",
                   {{"--listen", "SOCKET", "accept clients here; the newest one counts",
                     &arguments.listen},

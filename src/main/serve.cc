@@ -25,7 +25,7 @@
 #include "confine/server_user.h"
 #include "http/server/server.h"
 #include "main/package_settings.h"
-#include "main/server_places.h"
+#include "main/server_resources.h"
 #include "main/supervisor_link.h"
 #include "net/reach.h"
 #include "node/node.h"
@@ -262,7 +262,7 @@ asio::awaitable<void> wait_for_stop(asio::signal_set& signals, Running running,
 
 Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
-  TRY(Places places, open_places(settings, ids));
+  TRY(ServerResources resources, open_server_resources(settings, ids));
   PackageSettings package_settings = read_package_settings(settings);
   asio::io_context io{1};
   asio::signal_set signals(io, SIGTERM, SIGINT);
@@ -272,7 +272,7 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   // Before privileges are dropped: the link remembers the user who started the server.
   std::unique_ptr<node::Node> node;
   std::unique_ptr<packages::PackageLayerService> packages;
-  SupervisorLink link(io, places.url,
+  SupervisorLink link(io, resources.url,
                       {.arrives =
                            [&](UniqueFd socket) {
                              node->attach_launcher(std::move(socket));
@@ -287,12 +287,12 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   TRY_OK(confine::install_server_filter());
   // From here on the process has no privileges, and the filter is installed.
 
-  TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
-  TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
+  TRY(auto store, store::SqliteStore::open(store_options(settings, resources.store_dir, io)));
+  TRY_OK(provide_admin_key(*store, io, std::move(resources.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
   templates::ProjectTemplates templates(*node, node->dynamic_templates(), *store);
   TRY_OK(templates.load());
-  snapshots::SnapshotStore snapshots(io, *store, snapshot_options(settings, places.store_dir));
+  snapshots::SnapshotStore snapshots(io, *store, snapshot_options(settings, resources.store_dir));
   TRY_OK(snapshots.load());
   store::KeyUsage usage;
   events::EventHub events(io.get_executor());
@@ -322,8 +322,8 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   api::publish_network_events(node->networks(), events, sessions.registry);
   TRY_OK(sessions.start());
 
-  api::ApiSettings api_options = api_settings(settings, places.listener);
-  TRY(api_options.secret, store::server_secret(places.store_dir));
+  api::ApiSettings api_options = api_settings(settings, resources.listener);
+  TRY(api_options.secret, store::server_secret(resources.store_dir));
   api_options.ceiling = ceiling;
   api_options.workspace.reach = net::all_allowed(ceiling);
   if (api_options.workspace.reach.is_none()) api_options.workspace.allow_network = false;
@@ -332,17 +332,17 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
       io,        *node,     node->sessions(), *store,           usage, events, templates,
       snapshots, *packages, sessions,         sessions.registry};
   api::ServerApi api(api_dependencies, std::move(api_options));
-  http::Server server(io, api.make_router(), http_options(settings, places.listener, api));
+  http::Server server(io, api.make_router(), http_options(settings, resources.listener, api));
   api.http_figures = [&server] { return server.figures(); };
-  TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
+  TRY_OK(server.serve(std::move(resources.listener.fd), resources.tls));
   // A private server has only one supervisor.
-  if (from_supervisor.end_with != 0) places.control_socket.reset();
-  link.start(std::move(from_supervisor.channel), std::move(places.control_socket));
+  if (from_supervisor.end_with != 0) resources.control_socket.reset();
+  link.start(std::move(from_supervisor.channel), std::move(resources.control_socket));
   api.start();
   const Running running{io, *node, sessions, *packages, events, api, server, link};
   asio::co_spawn(io, wait_for_stop(signals, running, settings.stop_timeout), asio::detached);
   link.say_ready();
-  log::info("serving", {{"url", places.url}});
+  log::info("serving", {{"url", resources.url}});
   io.restart();
   io.run();
   log::info("stopped");

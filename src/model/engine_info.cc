@@ -14,9 +14,9 @@ constexpr EngineInfo kInfos[] = {
      .snapshots = true,
      .terminal = true},
     {.kind = EngineKind::kProcess,
-     .description = "rlimits, seccomp and Landlock around a process; no security boundary",
-     .not_for_servers = "the launcher does not let a server use it, because it is no security "
-                        "boundary; locally: glovebox run --engine process",
+     .description = "rlimits, seccomp and Landlock around a process; not a security boundary",
+     .not_for_servers = "the launcher does not let a server use it, because it is not a "
+                        "security boundary; locally: glovebox run --engine process",
      .terminal = true},
 };
 

@@ -31,7 +31,7 @@ Result<> check_preload(const std::vector<std::string>& preload) {
   std::set<std::string_view> seen;
   for (const std::string& module : preload) {
     if (module.size() > kMaxModuleBytes || !is_module_name(module)) {
-      return bad("preload: must hold names of modules, like numpy or os.path");
+      return bad("preload: must contain module names, like numpy or os.path");
     }
     if (!seen.insert(module).second) return bad("preload: names " + module + " twice");
     bytes += module.size();
@@ -50,7 +50,7 @@ Result<> check_env(const std::vector<std::string>& env) {
     const std::size_t equals = variable.find('=');
     const std::string_view name = std::string_view(variable).substr(0, equals);
     if (equals == std::string::npos || !is_identifier(name)) {
-      return bad("env: a name has letters, digits and underscores");
+      return bad("env: a name may only have letters, digits and underscores");
     }
     const std::string shown(name.substr(0, 60));
     if (!seen.insert(name).second) return bad("env: has " + shown + " twice");

@@ -75,7 +75,7 @@ HelloResult read_server_name(Bytes extension) {
   const Bytes name = inner.vector(2);
   if (inner.failed()) return refused("server name: lengths disagree");
   if (!inner.at_end()) return refused("two server names");
-  if (type != kHostNameType) return refused("server name of another type");
+  if (type != kHostNameType) return refused("server name of unknown type");
   const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
   Result<HostName> parsed = HostName::parse(text);
   if (!parsed) return refused("server name is not a host name");
@@ -94,13 +94,15 @@ HelloResult read_extensions(Bytes extensions) {
     const Bytes extension = reader.vector(2);
     if (reader.failed()) return refused("extensions: lengths disagree");
     if (seen.test(kind)) {
-      return refused(kind == kServerName ? "two server names" : "two extensions of one kind");
+      return refused(kind == kServerName ? "two server names" : "duplicate extension");
     }
     seen.set(kind);
     if (kind == kServerName) server_name = extension;
     is_hidden = is_hidden || hides_name(kind);
   }
-  if (!server_name) return is_hidden ? refused("a hidden server name") : nameless("no server name");
+  if (!server_name) {
+    return is_hidden ? refused("encrypted server name") : nameless("no server name");
+  }
   return read_server_name(*server_name);
 }
 
@@ -113,7 +115,7 @@ HelloResult read_hello(Bytes hello) {
   const Bytes suites = reader.vector(2);
   const Bytes compressions = reader.vector(1);
   if (reader.failed()) return refused("ClientHello: lengths disagree");
-  if (version <= 0x0300 || version >= 0x0400) return refused("not a version of TLS");
+  if (version <= 0x0300 || version >= 0x0400) return refused("unknown TLS version");
   if (session.size() > 32 || suites.empty() || suites.size() % 2 != 0 || compressions.empty()) {
     return refused("ClientHello: lengths disagree");
   }
@@ -134,7 +136,7 @@ HelloResult read_other(Bytes bytes) {
   }
   if ((first & 0x80) != 0) {
     if (bytes.size() < 3) return HelloIncomplete{.needs = 3};
-    if (byte_at(bytes, 2) == kClientHello) return refused("hello of SSLv2");
+    if (byte_at(bytes, 2) == kClientHello) return refused("SSLv2 hello");
   }
   return nameless("not TLS");
 }
@@ -159,12 +161,12 @@ HelloResult read_client_hello(Bytes bytes) {
       return refused("another record inside the ClientHello");
     }
     // Said to be ignored, and by some servers it is.
-    if (rest.size() > 1 && byte_at(rest, 1) != 3) return refused("TLS record of another version");
+    if (rest.size() > 1 && byte_at(rest, 1) != 3) return refused("TLS record of unknown version");
     if (rest.size() < kRecordHeader) {
       return HelloIncomplete{.needs = end + in_one_record(message, size)};
     }
     const std::size_t length = byte_at(rest, 3) << 8 | byte_at(rest, 4);
-    if (length == 0 || length > kMaxRecord) return refused("TLS record of a wrong length");
+    if (length == 0 || length > kMaxRecord) return refused("TLS record of invalid length");
     end += kRecordHeader + length;
     rest = rest.subspan(kRecordHeader);
     const Bytes fragment = rest.first(std::min(length, rest.size()));
@@ -178,7 +180,7 @@ HelloResult read_client_hello(Bytes bytes) {
     // A ClientHello ends its record: keys may change behind it.
     const std::size_t missing = length - fragment.size();
     if (size && message.size() + missing > *size) {
-      return refused("more than a ClientHello in its record");
+      return refused("unexpected data after the ClientHello");
     }
     std::size_t least = end;
     if (size && message.size() + missing < *size) {

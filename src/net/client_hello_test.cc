@@ -147,12 +147,12 @@ TEST(ClientHello, RefusesTwoServerNames) {
 
 TEST(ClientHello, RefusesANameOfAnotherType) {
   EXPECT_EQ(said_of_extensions(extension(0, with_size(2, name_entry("a.example", 1)))),
-            "refused:server name of another type");
+            "refused:server name of unknown type");
 }
 
 TEST(ClientHello, RefusesTwoExtensionsOfOneKind) {
   EXPECT_EQ(said_of_extensions(extension(43, "x") + server_name("a.example") + extension(43, "y")),
-            "refused:two extensions of one kind");
+            "refused:duplicate extension");
 }
 
 TEST(ClientHello, TakesGrease) {
@@ -169,7 +169,7 @@ TEST(ClientHello, TheOuterNameOfAnEncryptedOneCounts) {
   // Without one, what is inside could be any name.
   for (const int kind : {0xfe0d, 0xfe08, 0xffce}) {
     EXPECT_EQ(said_of_extensions(extension(static_cast<std::uint16_t>(kind), outer)),
-              "refused:a hidden server name");
+              "refused:encrypted server name");
   }
 }
 
@@ -217,7 +217,7 @@ TEST(ClientHello, RefusesOneWithoutExtensionsAsNameless) {
 
 TEST(ClientHello, RefusesOtherVersions) {
   for (const std::string& version : {"\x03\x00"s, "\x02\x00"s, "\x04\x00"s, "\x00\x02"s}) {
-    EXPECT_EQ(said_of({.version = version}), "refused:not a version of TLS");
+    EXPECT_EQ(said_of({.version = version}), "refused:unknown TLS version");
   }
   EXPECT_EQ(said_of({.version = "\x03\x01"}), "name:a.example");
 }
@@ -237,11 +237,11 @@ TEST(ClientHello, RecordsThatServersStepOverDoNotHideAHello) {
        {warning, record("\x01", 20), record("x", 23), record("x", 24)}) {
     EXPECT_EQ(said(before + record(message({}))), "refused:another record before the ClientHello");
   }
-  EXPECT_EQ(said("\x80\x2e\x01\x03\x01"), "refused:hello of SSLv2");
+  EXPECT_EQ(said("\x80\x2e\x01\x03\x01"), "refused:SSLv2 hello");
 }
 
 TEST(ClientHello, RefusesRecordsOfOtherVersionsWhichServersTake) {
-  const std::string no = "refused:TLS record of another version";
+  const std::string no = "refused:TLS record of unknown version";
   const std::string whole = record(message({}));
   for (const char version : {'\x02', '\x04', '\0', '\xfe'}) {
     std::string other = whole;
@@ -291,18 +291,18 @@ TEST(ClientHello, RefusesOtherRecordsInBetween) {
     EXPECT_EQ(said(first + between + rest), "refused:another record inside the ClientHello");
     EXPECT_EQ(said(first + between.substr(0, 1)), "refused:another record inside the ClientHello");
   }
-  EXPECT_EQ(said(record("", 22) + first + rest), "refused:TLS record of a wrong length");
-  EXPECT_EQ(said(first + record("") + rest), "refused:TLS record of a wrong length");
+  EXPECT_EQ(said(record("", 22) + first + rest), "refused:TLS record of invalid length");
+  EXPECT_EQ(said(first + record("") + rest), "refused:TLS record of invalid length");
 }
 
 TEST(ClientHello, RefusesMoreThanAHelloInItsRecord) {
-  EXPECT_EQ(said(record(message({}) + "x")), "refused:more than a ClientHello in its record");
+  EXPECT_EQ(said(record(message({}) + "x")), "refused:unexpected data after the ClientHello");
   EXPECT_EQ(said(record(message({}) + message({.extensions = server_name("b.example")}))),
-            "refused:more than a ClientHello in its record");
+            "refused:unexpected data after the ClientHello");
 }
 
 TEST(ClientHello, RefusesATooLongHelloAsSoonAsItsLengthIsKnown) {
-  EXPECT_EQ(said("\x16\x03\x01\x40\x01"s), "refused:TLS record of a wrong length");
+  EXPECT_EQ(said("\x16\x03\x01\x40\x01"s), "refused:TLS record of invalid length");
   EXPECT_EQ(said(record("\x01\0\x40\0"s)), "refused:ClientHello too long");
   EXPECT_EQ(said(record("\x01\xff\xff\xff"s)), "refused:ClientHello too long");
 }

@@ -208,9 +208,9 @@ void explain_delegation(const CgroupFacts& facts, Findings& findings) {
                      (facts.scope_controllers.empty() ? "no controller" : facts.scope_controllers) +
                      "; the launcher asks for one of its own";
   } else if (facts.own_group_delegated && facts.all_limits()) {
-    finding.detail = "this user's cgroups are the user's to change: limits and pausing work";
+    finding.detail = "this user may change its own cgroups: limits and pausing work";
   } else if (facts.all_limits()) {
-    finding.detail = "this user's cgroups are the user's to change: limits work";
+    finding.detail = "this user may change its own cgroups: limits work";
   } else if (facts.own.v2.empty()) {
     finding.detail = "this user has no v2 cgroup";
   } else {

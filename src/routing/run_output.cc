@@ -70,7 +70,7 @@ awaitable<bool> StreamingSink::on_progress(const packages::BuildProgress& progre
 awaitable<bool> StreamingSink::on_idle() {
   const bool there = co_await begin();
   if (!there) co_return false;
-  std::string nothing = form_ == AnswerForm::kEvents ? ": still here\n\n" : "\n";
+  std::string nothing = form_ == AnswerForm::kEvents ? ": keepalive\n\n" : "\n";
   co_return co_await writer_.write(std::move(nothing));
 }
 

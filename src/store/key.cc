@@ -55,14 +55,14 @@ std::optional<Digest> digest_of_secret(std::string_view presented) {
 Result<> check_new_key(const NewKey& key) {
   if (!is_project_name(key.project)) {
     return fail(Errc::kInvalidArgument,
-                "a project's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -");
+                "a project name must be 1 to 63 of a-z, 0-9 and -, and not begin with -");
   }
   if (key.name.size() > kMaxNameBytes) {
-    return fail(Errc::kInvalidArgument, "a key's name has at most 100 bytes");
+    return fail(Errc::kInvalidArgument, "a key name must have at most 100 bytes");
   }
   for (const char c : key.name) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      return fail(Errc::kInvalidArgument, "a key's name has no control characters");
+      return fail(Errc::kInvalidArgument, "a key name must not contain control characters");
     }
   }
   if (key.limits.runs_per_minute > kMaxRunsPerMinute) {

@@ -64,7 +64,7 @@ Result<std::int64_t> parse_session_cursor(std::string_view text) {
       return seq;
     }
   }
-  return fail(Errc::kInvalidArgument, "cursor: is not a cursor of a list of sandboxes");
+  return fail(Errc::kInvalidArgument, "cursor: invalid for a list of sandboxes");
 }
 
 std::string pack_texts(const std::vector<std::string>& texts) {

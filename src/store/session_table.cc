@@ -144,7 +144,7 @@ Result<SessionRecord> SessionTable::find(const std::string& project, const Sandb
 
 Result<SessionPage> SessionTable::list(const std::string& project, const SessionFilter& filter) {
   if (filter.limit == 0 || filter.limit > kMaxSessionPage) {
-    return fail(Errc::kInvalidArgument, "limit: is 1 to " + std::to_string(kMaxSessionPage));
+    return fail(Errc::kInvalidArgument, "limit: must be 1 to " + std::to_string(kMaxSessionPage));
   }
   if (filter.metadata.size() > kMostPairs) {
     return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be filtered by");

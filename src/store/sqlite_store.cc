@@ -27,7 +27,7 @@ class SqliteStore::Impl {
     std::function<Result<T>()> job = [this, work = std::move(work)] {
       Result<T> result = work(*worker);
       // Whatever made it ill, the tick finds out when it is well again.
-      if (worker->is_ill() || worker->is_tick_wanted()) thread.wake();
+      if (worker->is_failing() || worker->is_tick_wanted()) thread.wake();
       return result;
     };
     thread.ask<T>(project, std::move(job), std::move(done));
@@ -123,7 +123,7 @@ void SqliteStore::create_project(std::string name, Callback<> done) {
   if (!is_project_name(name)) {
     return impl_->thread.answer<void>(
         done, fail(Errc::kInvalidArgument,
-                   "a project's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -"));
+                   "a project name must be 1 to 63 of a-z, 0-9 and -, and not begin with -"));
   }
   impl_->ask<void>([name = std::move(name)](SqliteWorker& w) { return w.create_project(name); },
                    std::move(done));

@@ -227,7 +227,7 @@ Result<std::vector<std::string>> SqliteWorker::list_projects() { return list_pro
 
 Result<RunPage> SqliteWorker::list_runs(const std::string& project, const RunFilter& filter) {
   if (filter.limit == 0 || filter.limit > kMaxRunPage) {
-    return fail(Errc::kInvalidArgument, "limit is 1 to " + std::to_string(kMaxRunPage));
+    return fail(Errc::kInvalidArgument, "limit: must be 1 to " + std::to_string(kMaxRunPage));
   }
   std::int64_t before_seq = 0;
   if (!filter.cursor.empty()) {

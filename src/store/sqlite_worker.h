@@ -52,7 +52,7 @@ class SqliteWorker {
 
   Health health() const;
   // On the store's thread: the last thing it tried to write failed.
-  bool is_ill() const { return backoff_.count() != 0; }
+  bool is_failing() const { return backoff_.count() != 0; }
   // On the store's thread: about so much was added; enough of it, and a sweep is due.
   void grew(std::uint64_t bytes) { unswept_bytes_ += bytes; }
   // On the store's thread: something is due earlier than the last tick said.

@@ -113,8 +113,9 @@ void SupervisedGateway::connection_lost(Clock::time_point now) {
   next_attempt_ = now + Backoff::kMin;  // not faster, however often the server asks
   quick_losses_ = now - connected_at_ < kQuickLoss ? quick_losses_ + 1 : 0;
   if (quick_losses_ < kMaxQuickLosses) return;
-  log::warn("the server keeps losing the gateway, probably of another version; it is replaced",
-            {{"gateway", std::to_string(program_.pid())}});
+  log::warn(
+      "the server keeps losing the gateway, which is probably of another version and is replaced",
+      {{"gateway", std::to_string(program_.pid())}});
   quick_losses_ = 0;
   program_.signal(SIGTERM);
 }

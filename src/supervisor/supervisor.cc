@@ -297,7 +297,7 @@ Result<> Supervisor::handle_signals(Clock::time_point now) {
     } else if (stopping_ == Stopping::kNo) {
       begin_stop(now);
     } else {
-      hurry_stop(now);
+      shorten_stop(now);
     }
   }
   return {};
@@ -343,8 +343,9 @@ void Supervisor::handle_message(Clock::time_point now) {
 void Supervisor::launcher_connection_lost(Clock::time_point now) {
   quick_losses_ = now - connected_at_ < kQuickLoss ? quick_losses_ + 1 : 0;
   if (quick_losses_ < kMaxQuickLosses || !launcher_.is_running()) return;
-  log::warn("the server keeps losing the launcher, probably of another version; it is replaced",
-            {{"launcher", std::to_string(launcher_.pid())}});
+  log::warn(
+      "the server keeps losing the launcher, which is probably of another version and is replaced",
+      {{"launcher", std::to_string(launcher_.pid())}});
   quick_losses_ = 0;
   launcher_.signal(SIGTERM);
 }
@@ -383,7 +384,7 @@ void Supervisor::begin_stop(Clock::time_point now) {
 
 // After a second signal. The launcher still gets a moment: no other program removes its mounts and
 // cgroups before the next start.
-void Supervisor::hurry_stop(Clock::time_point now) {
+void Supervisor::shorten_stop(Clock::time_point now) {
   stop_deadline_ =
       stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kHurriedStopTimeout);
 }

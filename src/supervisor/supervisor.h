@@ -67,7 +67,7 @@ class Supervisor {
   }
   SupervisedProgram& stopping_program();
   void begin_stop(Clock::time_point now);
-  void hurry_stop(Clock::time_point now);
+  void shorten_stop(Clock::time_point now);
   Result<> advance_stop(Clock::time_point now);
   Clock::time_point next_deadline(Clock::time_point now) const;
 

@@ -34,7 +34,7 @@ std::string bin_dir() {
   return given != nullptr ? given : GBX_BIN_DIR;
 }
 
-// `process` is not here: it is documented as no security boundary.
+// `process` is not here: it is documented as not being a security boundary.
 std::vector<std::string> isolating_engines() { return {"jail"}; }
 
 struct Case {

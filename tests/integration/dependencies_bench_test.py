@@ -28,7 +28,7 @@ class DependencyRows(sealed.TestCase):
         for row in rows.values():
             self.assertEqual(row["errors"], 0, row)
             self.assertGreater(row["n"], 0, row)
-        self.assertRegex(rows["deps-3-sets"]["note"], r"^3 sets built in \d+ s; .* 0 of them cold; [34] zygotes more, \d+\.\d MB each")
+        self.assertRegex(rows["deps-3-sets"]["note"], r"^3 sets built in \d+ s; .* 0 of them cold; [34] new zygotes, \d+\.\d MB each")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class NetworkRows(sealed.TestCase):
         ran = glovebox("bench", "--only", "network", "--quick", "--check", timeout=170)
         self.assertEqual(ran.returncode, 1, ran.stderr)
         for name in ROWS:
-            self.assertIn(f"{name}: not here (the host has no address but loopback)".encode(),
+            self.assertIn(f"{name}: not available (the host has no address but loopback)".encode(),
                           ran.stdout)
         self.assertIn(b"missed: net-https", ran.stderr)
 

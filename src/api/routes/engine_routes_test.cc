@@ -63,7 +63,7 @@ TEST_F(EngineRoutesTest, SayWhyOneCannotBeUsed) {
   EXPECT_THAT(std::string(weak.at("reason").as_string()), HasSubstr("isolation.min_grade is jail"));
   const json::object process = engine(test, "process");
   EXPECT_EQ(process.at("usable"), false);
-  EXPECT_THAT(std::string(process.at("reason").as_string()), HasSubstr("no security boundary"));
+  EXPECT_THAT(std::string(process.at("reason").as_string()), HasSubstr("not a security boundary"));
 }
 
 TEST_F(EngineRoutesTest, NeedAKey) {

@@ -48,7 +48,7 @@ asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps,
     const auto woken = co_await events->wait(kEventsHeartbeat);
     if (woken == events::EventHub::Subscription::Wake::kClosed) break;
     if (!deps.authenticator.principal_of(request)) break;  // its key was revoked meanwhile
-    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n"
+    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": keepalive\n\n"
                                                                    : as_text(*events);
   }
   co_await writer.finish();

@@ -68,7 +68,7 @@ asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, 
     }
     const auto now = std::chrono::steady_clock::now();
     if (text.empty() && now - heard < kWatchHeartbeat) continue;
-    if (text.empty()) text = ": still here\n\n";
+    if (text.empty()) text = ": keepalive\n\n";
     heard = now;
     const bool there = co_await writer.write(std::move(text));
     if (!there) co_return;

@@ -187,8 +187,8 @@ Task<Response> MessageRoutes::post_message(Request& request, ResponseWriter& wri
 }
 
 Task<Response> MessageRoutes::open_stream(Request&, ResponseWriter&) {
-  Response refused = refuse_message(
-      405, kServerError, "Method Not Allowed: this server begins no messages of its own");
+  Response refused = refuse_message(405, kServerError,
+                                    "Method Not Allowed: this server does not initiate messages");
   refused.headers.set("Allow", "POST, DELETE");
   co_return refused;
 }
@@ -262,7 +262,7 @@ Task<Response> MessageRoutes::initialize(Request& request, routing::Caller calle
   }
   conversation.options = std::move(*options);
   if (resumes_a_lost_one(message.params)) {
-    conversation.lost = "the server does not know it any more";
+    conversation.lost = "the server no longer knows it";
   }
   const std::string version(is_version(asked) ? asked : std::string(kVersions[0]));
   json::object result{

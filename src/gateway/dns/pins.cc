@@ -11,11 +11,11 @@ void Pins::add(const net::HostName& name, std::span<const net::IpAddress> addres
 
 void Pins::add(const net::HostName& name, const net::IpAddress& address, Time now) {
   std::vector<Age::iterator>& here = by_address_[address];
-  const auto told = std::find_if(here.begin(), here.end(),
-                                 [&](const Age::iterator& pin) { return pin->name == name; });
-  if (told != here.end()) {  // returned again: it becomes the newest
-    const Age::iterator pin = *told;
-    here.erase(told);
+  const auto known = std::find_if(here.begin(), here.end(),
+                                  [&](const Age::iterator& pin) { return pin->name == name; });
+  if (known != here.end()) {  // returned again: it becomes the newest
+    const Age::iterator pin = *known;
+    here.erase(known);
     here.push_back(pin);
     pin->end = now + kLife;
     by_age_.splice(by_age_.end(), by_age_, pin);

@@ -232,7 +232,7 @@ asio::awaitable<net::Verdict> SandboxNames::confirm(std::shared_ptr<SandboxNames
   net::Verdict verdict{.allowed = false, .rule = kRate};
   if (self->closed_) co_return net::Verdict{};
   if (self->pins_.has(name, address, self->now_())) {
-    verdict = {.allowed = true, .rule = "told"};
+    verdict = {.allowed = true, .rule = "resolved"};
     co_return verdict;
   }
   if (self->open_ >= self->options_.max_open || !self->questions_.take(self->now_())) {

@@ -92,10 +92,10 @@ def download(session, link, sources, error):
 
 def check_hashes(req, link, found, required, error):
     """What the index says of the file must be true, and what the requirement pins, one of it."""
-    told = link.hash_name
-    if told and found.get(told) != link.hash:
+    algorithm = link.hash_name
+    if algorithm and found.get(algorithm) != link.hash:
         raise error("THESE PACKAGES DO NOT MATCH THE HASHES FROM THE INDEX: %s\n    Expected %s %s\n         Got        %s"
-                    % (link.filename, told, link.hash, found.get(told)))
+                    % (link.filename, algorithm, link.hash, found.get(algorithm)))
     pinned = getattr(req, "hash_options", None) or {}
     if required and not pinned:
         raise error("Hashes are required in --require-hashes mode, but they are missing from some requirements: "

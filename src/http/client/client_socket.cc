@@ -31,8 +31,8 @@ Result<std::unique_ptr<ClientSocket>> ClientSocket::connect(const Url& url,
   }
   if (url.tls) {
     made->tls_ = std::make_unique<TlsSession>(std::move(tls), made->fd_.get(), url.host);
-    Result<> shaken = made->shake_hands(options.connect_time);
-    if (!shaken) return fail(std::move(shaken.error()).context(doing()));
+    Result<> handshake = made->complete_tls_handshake(options.connect_time);
+    if (!handshake) return fail(std::move(handshake.error()).context(doing()));
   }
   return made;
 }
@@ -82,7 +82,7 @@ Io ClientSocket::try_write(std::string_view bytes, std::size_t& put) {
   return Io::kDone;
 }
 
-Result<> ClientSocket::shake_hands(std::chrono::milliseconds time) {
+Result<> ClientSocket::complete_tls_handshake(std::chrono::milliseconds time) {
   for (;;) {
     const Io io = tls_->handshake();
     if (io == Io::kDone) return {};

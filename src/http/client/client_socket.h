@@ -42,7 +42,7 @@ class ClientSocket {
       : fd_(std::move(fd)), interrupt_(interrupt), io_time_(io_time) {}
   // Which of `events` came.
   Result<short> wait(short events, std::chrono::milliseconds time);
-  Result<> shake_hands(std::chrono::milliseconds time);
+  Result<> complete_tls_handshake(std::chrono::milliseconds time);
 
   UniqueFd fd_;
   int interrupt_;

@@ -32,7 +32,7 @@ Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
     : server_(std::move(server)),
       transport_(server_->context, std::move(fd), std::move(tls)),
       remote_(remote),
-      place_(server_->owners, remote_.network(), [this] { cut(); }),
+      membership_(server_->owners, remote_.network(), [this] { cut(); }),
       disconnect_(transport_) {
   list_position_ = server_->busy.insert(server_->busy.end(), this);
   ++server_->figures.connections_total;
@@ -43,7 +43,7 @@ Connection::~Connection() { leave(); }
 void Connection::leave() {
   if (has_left_) return;
   has_left_ = true;
-  place_.leave();
+  membership_.leave();
   (is_idle_ ? server_->idle : server_->busy).erase(list_position_);
   server_->connection_left();
 }
@@ -64,7 +64,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 
 asio::awaitable<bool> Connection::tls_handshake() {
   set_deadline(server_->options.limits.header_time);
-  place_.set_waiting(true);
+  membership_.set_waiting(true);
   Io io = transport_.handshake();
   while (io == Io::kWantRead || io == Io::kWantWrite) {
     const bool may_go_on = co_await transport_.wait(io);
@@ -92,9 +92,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   exchanged.request.id = "rq" + random_label(20);
   exchanged.request.tls = transport_.is_tls();
   exchanged.owner.name = remote_.network();
-  place_.set_waiting(true);
+  membership_.set_waiting(true);
   const Read head = co_await read_head(reader);
-  place_.set_waiting(false);
+  membership_.set_waiting(false);
   exchanged.started = Clock::now();
   if (head == Read::kEnded) co_return Next::kClose;
   if (head != Read::kDone) co_return co_await refuse_unread(exchanged, head);
@@ -123,9 +123,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
       if (!sent) co_return Next::kClose;
     }
     const std::size_t limit = route != nullptr ? route->max_body : kSmallBody;
-    place_.set_waiting(true);
+    membership_.set_waiting(true);
     const Read body = co_await read_body(reader, limit, held);
-    place_.set_waiting(false);
+    membership_.set_waiting(false);
     if (body == Read::kEnded) co_return Next::kClose;
     if (body != Read::kDone) co_return co_await refuse_unread(exchanged, body);
     exchanged.request.body = reader.take_body();
@@ -291,7 +291,7 @@ std::optional<Response> Connection::charge(Exchanged& exchanged) {
     if (owner.kind != RequestOwner::Kind::kStranger) exchanged.owner = std::move(owner);
   }
   const RequestOwner& owner = exchanged.owner;
-  if (owner.kind == RequestOwner::Kind::kProject) place_.set_project(owner.name);
+  if (owner.kind == RequestOwner::Kind::kProject) membership_.set_project(owner.name);
   if (!exchanged.match.route->is_always_served) {
     if (!server_->requests.has_room(owner)) return refuse_request_for_now();
     exchanged.in_progress.emplace(server_->requests, owner, 1);
@@ -351,7 +351,7 @@ asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
 asio::awaitable<void> Connection::linger() {
   transport_.end_writing();
   is_expired_ = false;
-  place_.set_waiting(true);
+  membership_.set_waiting(true);
   set_deadline(server_->options.limits.linger_time);
   std::size_t total = 0;
   while (total < kLingerBytes) {
@@ -485,7 +485,7 @@ void Connection::become_idle() {
   set_deadline(server_->options.limits.idle_time);
   server_->idle.splice(server_->idle.end(), server_->busy, list_position_);
   is_idle_ = true;
-  place_.set_waiting(true);
+  membership_.set_waiting(true);
 }
 
 void Connection::become_busy() {

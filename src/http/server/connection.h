@@ -111,7 +111,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   std::shared_ptr<Server::State> server_;
   Transport transport_;
   SocketAddress remote_;
-  ConnectionOwners::Place place_;
+  ConnectionOwners::Membership membership_;
   DisconnectWatch disconnect_;  // of the running handler's client
   std::string pending_;         // received, not parsed yet: a part of a header, or the next request
   Clock::time_point deadline_ = Clock::time_point::max();

@@ -4,13 +4,13 @@
 
 namespace glovebox::http {
 
-ConnectionOwners::Place::Place(ConnectionOwners& owners, const std::string& network,
-                               std::function<void()> cut)
+ConnectionOwners::Membership::Membership(ConnectionOwners& owners, const std::string& network,
+                                         std::function<void()> cut)
     : owners_(owners), cut_(std::move(cut)) {
   join(owners_.find(owners_.networks_, owners_.networks_by_size_, network));
 }
 
-void ConnectionOwners::Place::set_project(const std::string& project) {
+void ConnectionOwners::Membership::set_project(const std::string& project) {
   if (owner_ == nullptr) return;
   const bool has_project = &owner_->ranking == &owners_.projects_by_size_;
   if (has_project && owner_->name == project) return;
@@ -20,12 +20,12 @@ void ConnectionOwners::Place::set_project(const std::string& project) {
   set_waiting(was_waiting);
 }
 
-void ConnectionOwners::Place::join(Owner& owner) {
+void ConnectionOwners::Membership::join(Owner& owner) {
   owner_ = &owner;
   owners_.resize(owner, 1);
 }
 
-void ConnectionOwners::Place::set_waiting(bool is_waiting) {
+void ConnectionOwners::Membership::set_waiting(bool is_waiting) {
   if (owner_ == nullptr || is_waiting == is_waiting_) return;
   is_waiting_ = is_waiting;
   if (is_waiting) {
@@ -35,7 +35,7 @@ void ConnectionOwners::Place::set_waiting(bool is_waiting) {
   }
 }
 
-void ConnectionOwners::Place::leave() {
+void ConnectionOwners::Membership::leave() {
   if (owner_ == nullptr) return;
   set_waiting(false);
   owners_.resize(*owner_, -1);
@@ -63,9 +63,9 @@ void ConnectionOwners::resize(Owner& owner, int change) {
 bool ConnectionOwners::cut_one_of(const BySize& ranking) {
   for (auto it = ranking.rbegin(); it != ranking.rend(); ++it) {
     if (it->second->waiting.empty()) continue;
-    Place& place = *it->second->waiting.front();
-    place.leave();
-    place.cut_();
+    Membership& membership = *it->second->waiting.front();
+    membership.leave();
+    membership.cut_();
     return true;
   }
   return false;

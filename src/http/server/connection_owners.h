@@ -28,16 +28,16 @@ class ConnectionOwners {
   ConnectionOwners(const ConnectionOwners&) = delete;
   ConnectionOwners& operator=(const ConnectionOwners&) = delete;
 
-  // The place of one connection. `cut` closes the connection; it is called at most once, and then
-  // the place counts no more. `owners` outlives it.
-  class Place {
+  // One connection. `cut` closes it; it is called at most once, and then the connection is no
+  // longer counted. `owners` outlives it.
+  class Membership {
    public:
-    Place(ConnectionOwners& owners, const std::string& network, std::function<void()> cut);
-    ~Place() { leave(); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    Membership(ConnectionOwners& owners, const std::string& network, std::function<void()> cut);
+    ~Membership() { leave(); }
+    Membership(const Membership&) = delete;
+    Membership& operator=(const Membership&) = delete;
 
-    // The last project counts. A place that has left has none.
+    // The last project counts. No effect after leave().
     void set_project(const std::string& project);
     void set_waiting(bool is_waiting);
     void leave();
@@ -50,7 +50,7 @@ class ConnectionOwners {
     ConnectionOwners& owners_;
     const std::function<void()> cut_;
     Owner* owner_ = nullptr;  // null: it has left
-    std::list<Place*>::iterator position_{};
+    std::list<Membership*>::iterator position_{};
     bool is_waiting_ = false;
   };
 
@@ -63,7 +63,7 @@ class ConnectionOwners {
     BySize& ranking;  // of its kind
     std::string name;
     std::size_t connections = 0;
-    std::list<Place*> waiting{};  // longest first
+    std::list<Membership*> waiting{};  // longest first
   };
 
   Owner& find(std::map<std::string, Owner>& among, BySize& ranking, const std::string& name);

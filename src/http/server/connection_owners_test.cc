@@ -16,18 +16,18 @@ using ::testing::IsEmpty;
 class OwnersOfConnections : public ::testing::Test {
  protected:
   // A connection that waits, and whose name is noted when it is closed.
-  ConnectionOwners::Place& add(const std::string& name, const std::string& network,
-                               const std::string& project = "") {
-    places_.push_back(std::make_unique<ConnectionOwners::Place>(
+  ConnectionOwners::Membership& add(const std::string& name, const std::string& network,
+                                    const std::string& project = "") {
+    memberships_.push_back(std::make_unique<ConnectionOwners::Membership>(
         owners_, network, [this, name] { cut_.push_back(name); }));
-    if (!project.empty()) places_.back()->set_project(project);
-    places_.back()->set_waiting(true);
-    return *places_.back();
+    if (!project.empty()) memberships_.back()->set_project(project);
+    memberships_.back()->set_waiting(true);
+    return *memberships_.back();
   }
 
   ConnectionOwners owners_;
   std::vector<std::string> cut_;
-  std::vector<std::unique_ptr<ConnectionOwners::Place>> places_;
+  std::vector<std::unique_ptr<ConnectionOwners::Membership>> memberships_;
 };
 
 TEST_F(OwnersOfConnections, TheLongestWaitingOfTheLargestOwnerGoes) {
@@ -74,7 +74,7 @@ TEST_F(OwnersOfConnections, OneThatIsServedIsNotClosed) {
 
 TEST_F(OwnersOfConnections, OneThatWasClosedOrHasLeftCountsNoMore) {
   add("first", "10.0.0.1", "hostile");
-  ConnectionOwners::Place& second = add("second", "10.0.0.1", "hostile");
+  ConnectionOwners::Membership& second = add("second", "10.0.0.1", "hostile");
   add("small", "10.0.0.1", "victim");
   EXPECT_TRUE(owners_.make_room());
   second.leave();
@@ -85,10 +85,10 @@ TEST_F(OwnersOfConnections, OneThatWasClosedOrHasLeftCountsNoMore) {
 }
 
 TEST_F(OwnersOfConnections, TheLastProjectCounts) {
-  ConnectionOwners::Place& place = add("moved", "10.0.0.1", "victim");
+  ConnectionOwners::Membership& membership = add("moved", "10.0.0.1", "victim");
   add("small", "10.0.0.1", "victim");
   add("other", "10.0.0.1", "hostile");
-  place.set_project("hostile");
+  membership.set_project("hostile");
   EXPECT_TRUE(owners_.make_room());
   EXPECT_THAT(cut_, ElementsAre("other"));
   EXPECT_TRUE(owners_.make_room());

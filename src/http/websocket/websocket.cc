@@ -109,7 +109,9 @@ asio::awaitable<std::optional<WebSocket::Message>> ServerSocket::receive() {
       has_heard_ = true;
       unread_ = std::string_view(buffer_.data(), got);
       if (got == 0) {
-        if (stream_.stopping()) co_await send_close(close_code::kGoingAway, "the server stops");
+        if (stream_.stopping()) {
+          co_await send_close(close_code::kGoingAway, "the server is stopping");
+        }
         end();
       }
     }

@@ -151,7 +151,9 @@ WebSocketReader::Event WebSocketReader::end_frame() {
 WebSocketReader::Event WebSocketReader::end_close() {
   Close close;
   if (control_.empty()) return close;
-  if (control_.size() == 1) return Broken{.code = close_code::kProtocolError, .why = "half a code"};
+  if (control_.size() == 1) {
+    return Broken{.code = close_code::kProtocolError, .why = "truncated close code"};
+  }
   close.code = static_cast<std::uint16_t>(static_cast<std::uint8_t>(control_[0]) << 8 |
                                           static_cast<std::uint8_t>(control_[1]));
   close.reason = control_.substr(2);

@@ -61,8 +61,8 @@ class JailMaker {
   std::optional<Clock::time_point> next_deadline() const;
   PendingZygoteCleanup& zygote_cleanup() { return zygote_cleanup_; }
 
-  // One plain jail made ahead for the next request. Only after a first request: an unused launcher
-  // holds no resources.
+  // One plain jail made in advance for the next request. Only after a first request: an unused
+  // launcher holds no resources.
   bool wants_spare() const {
     return nurseries_.has_plain_nursery() && !spare_ && can_make_spares_ && setups_.empty();
   }

@@ -101,7 +101,7 @@ Result<> check_listed_source(const Policy& policy, int source) {
   };
   if (std::any_of(sources.begin(), sources.end(), covers)) return {};
   return fail(Errc::kPolicy,
-              "the launcher's policy does not allow to mount " + path + " (mounts.sources)");
+              "the launcher's policy does not allow mounting " + path + " (mounts.sources)");
 }
 
 }  // namespace

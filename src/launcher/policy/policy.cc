@@ -146,7 +146,7 @@ Result<> read_mounts(Policy& policy, std::string_view key, const toml::node& nod
     TRY(policy.mount_sources, to_texts(node, where));
     for (const std::string& path : policy.mount_sources) {
       if (path.empty() || path[0] != '/') {
-        return fail(Errc::kInvalidArgument, where + " must hold absolute paths");
+        return fail(Errc::kInvalidArgument, where + " must contain absolute paths");
       }
     }
   } else {

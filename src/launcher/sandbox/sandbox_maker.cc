@@ -237,11 +237,11 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
     return fail(Errc::kPolicy, "only a server may create sessions");
   }
   if (request.session && (request.warm || request.waits)) {
-    return fail(Errc::kProtocol, "a session cannot be warm or made ahead");
+    return fail(Errc::kProtocol, "a session cannot be warm or made in advance");
   }
   TRY_OK(check_layer(request, caller));
   if ((request.warm || request.waits) && request.engine != EngineKind::kJail) {
-    return fail(Errc::kUnsupported, "only jails can be made ahead");
+    return fail(Errc::kUnsupported, "only jails can be made in advance");
   }
   if (request.warm && description->runtime == RuntimeKind::kNone) {
     return fail(Errc::kUnsupported, "template '" + request.template_name + "' has no runtime");

@@ -240,7 +240,7 @@ void SandboxTable::share_memory(Clock::time_point now) {
   for (const MemoryBound& bound : bounds) parents.set_tenant_memory(bound.tenant, bound.bytes);
   // Reading the memory of every sandbox takes time, so it is done only when it matters.
   if (is_nearly_full(parents.totals(), all.charged_bytes)) {
-    let_a_tenant_pay(all.charged_bytes);
+    relieve_memory_pressure(all.charged_bytes);
   } else {
     maker_.set_memory_short(false);
   }
@@ -249,10 +249,10 @@ void SandboxTable::share_memory(Clock::time_point now) {
                                                 10 * (Clock::now() - now));
 }
 
-void SandboxTable::let_a_tenant_pay(std::uint64_t charged_bytes) {
+void SandboxTable::relieve_memory_pressure(std::uint64_t charged_bytes) {
   const sys::CgroupTotals& totals = maker_.parents().totals();
-  // Runs that were made ahead are in no tenant's cgroup, and the statistics of the cgroups above
-  // the sandboxes are late: the sandboxes' own count.
+  // Runs that were made in advance are in no tenant's cgroup, and the statistics of the cgroups
+  // above the sandboxes are late: the sandboxes' own count.
   std::map<std::uint64_t, std::uint64_t> by_tenant;
   std::uint64_t page_cache = 0;
   for (const auto& [id, record] : records_) {

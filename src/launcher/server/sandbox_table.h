@@ -78,8 +78,9 @@ class SandboxTable {
   void announce(SandboxRecord& record);
   void check_joining(SandboxRecord& record);
   void fail_start(SandboxRecord& record, const std::string& why);
+  // Ends the largest sandbox of the tenant that is above its share, if memory is short.
   // `charged_bytes` is what all sandboxes use, with page cache.
-  void let_a_tenant_pay(std::uint64_t charged_bytes);
+  void relieve_memory_pressure(std::uint64_t charged_bytes);
   void end_largest_of(std::uint64_t tenant);
   void finish(SandboxRecord& record);
   PendingSandboxCleanup::Release release();

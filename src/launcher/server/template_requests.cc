@@ -48,7 +48,7 @@ void TemplateRequests::prepare(Client& client, const std::string& name) {
 void TemplateRequests::define(Client& client, const wire::DefineTemplate& request) {
   if (!client.caller.is_server) {
     return clients_.refuse(client, request.seq,
-                           Error(Errc::kPolicy, "only servers define templates"));
+                           Error(Errc::kPolicy, "only servers may define templates"));
   }
   if (auto defined = maker_.define_template(request.definition, &client); !defined) {
     return clients_.refuse(client, request.seq, defined.error());

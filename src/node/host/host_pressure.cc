@@ -71,7 +71,9 @@ void HostPressure::sample() {
   if (source_) sample_ = source_();
 }
 
-void HostPressure::launcher_says(const wire::HostMeasured& measured) { launcher_ = measured; }
+void HostPressure::set_launcher_measurement(const wire::HostMeasured& measured) {
+  launcher_ = measured;
+}
 
 std::string HostPressure::full_reason() const {
   const wire::HostMeasured& all = launcher_;

@@ -45,7 +45,7 @@ class HostPressure {
   explicit HostPressure(Source source) : source_(std::move(source)) {}
 
   void sample();
-  void launcher_says(const wire::HostMeasured& measured);
+  void set_launcher_measurement(const wire::HostMeasured& measured);
   void launcher_lost() { launcher_ = {}; }
 
   // Empty: the host is not full.

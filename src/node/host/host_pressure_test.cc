@@ -60,9 +60,9 @@ TEST_F(Pressure, WithAlmostNoMemoryLeftTheHostIsFullAlsoWithoutPressureFiles) {
 }
 
 TEST_F(Pressure, TheProcessesOfAllSandboxesTogetherFillTheHost) {
-  pressure_.launcher_says({.pids = 968, .pids_limit = 1000});
+  pressure_.set_launcher_measurement({.pids = 968, .pids_limit = 1000});
   EXPECT_EQ(reason(), "");
-  pressure_.launcher_says({.pids = 969, .pids_limit = 1000});
+  pressure_.set_launcher_measurement({.pids = 969, .pids_limit = 1000});
   EXPECT_THAT(reason(), HasSubstr("969 of at most 1000 processes"));
   EXPECT_EQ(pressure_.figures().pids, 969u);
   pressure_.launcher_lost();
@@ -70,9 +70,10 @@ TEST_F(Pressure, TheProcessesOfAllSandboxesTogetherFillTheHost) {
 }
 
 TEST_F(Pressure, TheMemoryOfAllSandboxesTogetherFillsTheHost) {
-  pressure_.launcher_says({.memory_bytes = 31 * kGb, .memory_limit_bytes = 32 * kGb});
+  pressure_.set_launcher_measurement({.memory_bytes = 31 * kGb, .memory_limit_bytes = 32 * kGb});
   EXPECT_EQ(reason(), "");
-  pressure_.launcher_says({.memory_bytes = 31 * kGb + 1, .memory_limit_bytes = 32 * kGb});
+  pressure_.set_launcher_measurement(
+      {.memory_bytes = 31 * kGb + 1, .memory_limit_bytes = 32 * kGb});
   EXPECT_THAT(reason(), HasSubstr("31744 MB of at most 32768 MB"));
 }
 

@@ -436,7 +436,7 @@ void SandboxAllocator::look_at_host(Clock::time_point now) {
     if (*gone) return;
     is_measuring_ = false;
     if (!measured) return pressure_.launcher_lost();
-    pressure_.launcher_says(*measured);
+    pressure_.set_launcher_measurement(*measured);
     // The other half is for sessions, whose projects the launcher bounds.
     budget_.set_max_pids(measured->pids_limit / 2);
   });

@@ -31,9 +31,9 @@ class DroppingSink final : public node::RunSink {
   asio::awaitable<bool> on_result(std::string_view) override { co_return true; }
 };
 
-struct TurnTaken {
+struct ContextUnlock {
   std::shared_ptr<Context> context;
-  ~TurnTaken() { context->lock.unlock(); }
+  ~ContextUnlock() { context->lock.unlock(); }
 };
 
 // Calls `call`, which interrupts the cell, if the request is cancelled while this object exists.
@@ -88,7 +88,7 @@ class CellReader {
 
   const std::optional<wire::ProcessEnd>& exited() const { return exited_; }
   // The exit code with which the code ended its interpreter.
-  const std::optional<int>& wished() const { return wished_; }
+  const std::optional<int>& requested_exit_code() const { return requested_exit_code_; }
   bool killed() const { return killed_; }
 
  private:
@@ -118,7 +118,7 @@ class CellReader {
         err_before_ = chunk.err_before;
         deadline_ = Clock::now() + kStragglers;
       } else if (const auto* exit = std::get_if<wire::ContextExit>(&line.word)) {
-        wished_ = exit->exit_code;
+        requested_exit_code_ = exit->exit_code;
       }
     }
   }
@@ -200,7 +200,7 @@ class CellReader {
   };
   std::deque<Held> held_;  // bounded by what ContextOutput lets through
   std::optional<int> end_;
-  std::optional<int> wished_;
+  std::optional<int> requested_exit_code_;
   std::optional<wire::ProcessEnd> exited_;
   std::uint64_t out_before_ = 0;
   std::uint64_t err_before_ = 0;
@@ -214,7 +214,7 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
   const auto self = shared_from_this();
   const auto asked = Clock::now();
   CO_TRY_OK(co_await context->lock.lock(cancel));
-  const TurnTaken turn{context};
+  const ContextUnlock unlock{context};
   const auto begun = Clock::now();
   auto report = co_await run_in_turn(context, std::move(request), sink, cancel);
   if (report) {
@@ -223,7 +223,7 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun);
   }
   // The context was deleted while the cell ran: this cell has to clean up.
-  if (context->removed) co_await bury(*context, true);
+  if (context->removed) co_await end_interpreter(*context, true);
   co_return report;
 }
 
@@ -236,10 +236,10 @@ Task<> ContextTable::restart(std::shared_ptr<Context> context) {
   }
   auto never = std::make_shared<node::CancelFlag>();
   CO_TRY_OK(co_await context->lock.lock(never));
-  const TurnTaken turn{context};
+  const ContextUnlock unlock{context};
   if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
   if (context->process == old || !alive(*context)) {
-    co_await bury(*context, true);
+    co_await end_interpreter(*context, true);
     CO_TRY_OK(co_await start(*context));
   }
   context->cells = 0;
@@ -254,7 +254,7 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
   if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
   CellReport report;
   if (!alive(*context)) {
-    co_await bury(*context, false);
+    co_await end_interpreter(*context, false);
     CO_TRY_OK(co_await start(*context));
     report.restarted = true;
     sessions_.note(session_->id(), "context",
@@ -307,16 +307,17 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     // Its interpreter has ended.
     const wire::ProcessEnd end = reader.exited().value_or(wire::ProcessEnd{});
     report.restarted = true;
-    report.outcome.exit_code = reader.wished() ? *reader.wished() : exit_code_of(end);
+    report.outcome.exit_code =
+        reader.requested_exit_code() ? *reader.requested_exit_code() : exit_code_of(end);
     report.outcome.signal = end.signal;
-    if (!reader.killed() && !reader.wished()) {
+    if (!reader.killed() && !reader.requested_exit_code()) {
       report.outcome.oom_killed = co_await ooms_.killed_since(session_->id(), mark, end);
       report.died = "the interpreter " + (end.signal != 0
                                               ? "was ended by " + signal_name(end.signal)
                                               : "ended with exit code " + std::to_string(end.code));
       if (report.outcome.oom_killed) report.died += ": the memory limit was reached";
     }
-    co_await bury(*context, !reader.exited());
+    co_await end_interpreter(*context, !reader.exited());
     sessions_.note(session_->id(), "context",
                    "context " + context->id + ": " +
                        (report.died.empty() ? std::string("its interpreter ended") : report.died),

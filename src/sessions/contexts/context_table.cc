@@ -212,7 +212,7 @@ Task<> ContextTable::start(Context& context) {
   write(context.process, wire::with_length(wire::encode_job(job)));
   auto ready = co_await wait_until_ready(context, std::move(started->attachment));
   if (!ready) {
-    co_await bury(context, true);
+    co_await end_interpreter(context, true);
     co_return fail(std::move(ready.error()));
   }
   co_return Result<>();
@@ -261,7 +261,7 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
 }
 
 // After this the context has no interpreter.
-asio::awaitable<void> ContextTable::bury(Context& context, bool kill) {
+asio::awaitable<void> ContextTable::end_interpreter(Context& context, bool kill) {
   const wire::ProcessNumber process = std::exchange(context.process, 0);
   if (process == 0) co_return;
   if (kill) {
@@ -280,7 +280,7 @@ Task<> ContextTable::remove(std::shared_ptr<Context> context) {
     // The cell that holds the lock sees the end and cleans up.
     if (process != 0) (void)session_->signal(process, SIGKILL, true);
   } else {
-    co_await bury(*context, true);
+    co_await end_interpreter(*context, true);
   }
   sessions_.note(session_->id(), "context", "context " + context->id + " deleted", process);
   co_return Result<>();

@@ -109,7 +109,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   Task<std::shared_ptr<Context>> make(std::string id, ContextSpec spec);
   Task<> start(Context& context);
   Task<> wait_until_ready(Context& context, std::unique_ptr<node::Attachment> attachment);
-  asio::awaitable<void> bury(Context& context, bool kill);
+  asio::awaitable<void> end_interpreter(Context& context, bool kill);
   Task<CellReport> run_in_turn(std::shared_ptr<Context> context, CellRequest request,
                                node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel);
   Result<> send_interrupt(const Context& context);

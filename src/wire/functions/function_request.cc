@@ -100,7 +100,7 @@ Result<FunctionRequest> parse_function_request(std::string_view body) {
   TRY_OK(read_language(fields, request));
   TRY_OK(read_function_code(fields, request.call));
   TRY_OK(read_call(fields, document.get_object(), request.call));
-  TRY_OK(read_surroundings(fields, request.run));
+  TRY_OK(read_run_settings(fields, request.run));
   TRY_OK(fields.finish());
   TRY_OK(check_sizes(fields, request.run));
   TRY_OK(set_time(fields, request));

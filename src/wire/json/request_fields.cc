@@ -44,7 +44,7 @@ Result<std::vector<std::string>> read_environment(ObjectReader& fields, std::str
     const std::string key(variable.key().data(), variable.key().size());
     const std::string at = std::string(name) + "." + key.substr(0, 60);
     if (!is_variable_name(key)) {
-      return fields.bad(at, "a name has letters, digits and underscores");
+      return fields.bad(at, "a name may only have letters, digits and underscores");
     }
     const json::string* text = variable.value().if_string();
     if (text == nullptr) return fields.bad(at, "must be a string");

@@ -51,7 +51,7 @@ class StrictHandler {
     key_ += part;
     stack_.push_key(part);
     const bool fresh = keys_.back().insert(key_).second;
-    if (!fresh) return stop(ec, "the key \"" + key_.substr(0, 60) + "\" is there twice");
+    if (!fresh) return stop(ec, "the key \"" + key_.substr(0, 60) + "\" occurs twice");
     key_.clear();
     return true;
   }

@@ -202,7 +202,9 @@ Result<> check_requirement(std::string_view line) {
   if (line == "--require-hashes" || line == "--pre" || line == "--prefer-binary") return {};
   const bool is_plain =
       std::all_of(line.begin(), line.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!is_plain) return fail_invalid("must be of printable ASCII characters, comments aside");
+  if (!is_plain) {
+    return fail_invalid("must consist of printable ASCII characters, except in comments");
+  }
   // The requirement, then its options.
   std::size_t end = line.size();
   for (std::size_t at = 0; at < line.size();) {
@@ -236,7 +238,7 @@ Result<> check_package_specifier(std::string_view word) {
   }
   const bool is_plain =
       std::all_of(word.begin(), word.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!is_plain) return fail_invalid("must be of printable ASCII characters");
+  if (!is_plain) return fail_invalid("must consist of printable ASCII characters");
   if (word[0] == '-') return fail_invalid("must be a package, not an option of the installer");
   if (word.find(':') != std::string_view::npos || word.find(" @") != std::string_view::npos ||
       word.find("@ ") != std::string_view::npos) {

@@ -186,7 +186,7 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
     const std::string name(variable.key().data(), variable.key().size());
     const std::string at = "env." + name.substr(0, 60);
     if (!is_variable_name(name)) {
-      return fields.bad(at, "a name has letters, digits and underscores");
+      return fields.bad(at, "a name may only have letters, digits and underscores");
     }
     const json::string* text = variable.value().if_string();
     if (text == nullptr) return fields.bad(at, "must be a string");
@@ -213,7 +213,7 @@ Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   return {};
 }
 
-Result<> read_surroundings(ObjectReader& fields, RunRequest& request) {
+Result<> read_run_settings(ObjectReader& fields, RunRequest& request) {
   TRY_OK(read_files(fields, request));
   TRY_OK(read_return_files(fields, request));
   TRY_OK(read_env(fields, request));
@@ -256,7 +256,7 @@ Result<RunRequest> parse_run_request(std::string_view body) {
   TRY(const auto bundle, fields.text("bundle", 64));
   if (bundle) request.bundle = *bundle;
   TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));
-  TRY_OK(read_surroundings(fields, request));
+  TRY_OK(read_run_settings(fields, request));
   TRY_OK(fields.finish());
   TRY_OK(check_what(fields, request));
   TRY_OK(check_sizes(fields, request));

@@ -54,7 +54,7 @@ Result<RunRequest> parse_run_request(std::string_view body);
 class ObjectReader;
 Result<> read_language_and_template(ObjectReader& fields, RunRequest& request);
 // files, return_files, env, workdir, cold, min_grade, engine, profile.
-Result<> read_surroundings(ObjectReader& fields, RunRequest& request);
+Result<> read_run_settings(ObjectReader& fields, RunRequest& request);
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request);
 
 }  // namespace glovebox::wire

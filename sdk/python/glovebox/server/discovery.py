@@ -35,12 +35,12 @@ def find_server(
 ) -> ServerLocation:
     env = os.environ if environment is None else environment
     key = api_key or env.get("GLOVEBOX_API_KEY") or None
-    told, origin = (url, "url") if url else (env.get("GLOVEBOX_URL"), "GLOVEBOX_URL")
+    configured, origin = (url, "url") if url else (env.get("GLOVEBOX_URL"), "GLOVEBOX_URL")
     here = _find_local_server(env)
-    if told:
-        endpoint = Endpoint.of(told, key)
+    if configured:
+        endpoint = Endpoint.of(configured, key)
         if key is None and here is not None and here.is_at(endpoint):
-            endpoint = Endpoint.of(told, here.admin_key)
+            endpoint = Endpoint.of(configured, here.admin_key)
         return ServerLocation(endpoint, origin)
     # Probe it without the key.
     if here is not None and (key or here.admin_key) and _responds(Endpoint.of(here.url, None)):
@@ -65,9 +65,9 @@ class _LocalServer:
 
 
 def _data_dir(env: Mapping[str, str]) -> Optional[str]:
-    told = env.get("GLOVEBOX_DATA_DIR") or env.get("GLOVEBOX_SERVER_DATA_DIR")
-    if told:
-        return told
+    configured = env.get("GLOVEBOX_DATA_DIR") or env.get("GLOVEBOX_SERVER_DATA_DIR")
+    if configured:
+        return configured
     if os.geteuid() == 0:
         return "/var/lib/glovebox"
     base = env.get("XDG_DATA_HOME") or (os.path.join(env["HOME"], ".local/share") if env.get("HOME") else None)

@@ -31,12 +31,12 @@ def find_glovebox(environment: Optional[Mapping[str, str]] = None) -> str:
 def find_program(name: str, environment: Optional[Mapping[str, str]] = None) -> Optional[str]:
     """The path of a program, or None."""
     environment = os.environ if environment is None else environment
-    told = environment.get("GLOVEBOX_BIN", "")
-    if told:
-        folder = told if os.path.isdir(told) else os.path.dirname(told)
-        path = told if name == PROGRAM and not os.path.isdir(told) else os.path.join(folder, name)
+    configured = environment.get("GLOVEBOX_BIN", "")
+    if configured:
+        folder = configured if os.path.isdir(configured) else os.path.dirname(configured)
+        path = configured if name == PROGRAM and not os.path.isdir(configured) else os.path.join(folder, name)
         if not _is_program(path):
-            raise ServerStartError(f"GLOVEBOX_BIN is {told!r}, but {path!r} is not an executable file")
+            raise ServerStartError(f"GLOVEBOX_BIN is {configured!r}, but {path!r} is not an executable file")
         return os.path.abspath(path)
     carried = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_bin", name)
     if os.path.isfile(carried):

@@ -266,7 +266,7 @@ Task<Response> ProcessRoutes::send_signal(Request& request, ResponseWriter&) {
   if (!target) co_return failure_response(target.error());
   const auto signal = read_signal(target->message);
   if (!signal) {
-    const Failure failure{Code::kUnimplemented, "signal: SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
+    const Failure failure{Code::kUnimplemented, "signal: must be SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
     co_return failure_response(failure);
   }
   const auto sent = admission.session->signal(target->process.number, *signal, true);

@@ -85,7 +85,7 @@ int Agent::run() {
 
 Result<> Agent::on_frame() {
   TRY(const Received received, receive_message(plan_.link.get(), wire::kMaxGuestFrame, 0));
-  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the client has gone");
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the client has disconnected");
   TRY(const wire::ClientFrame frame, wire::decode_client_frame(received.bytes));
   return std::visit([this](const auto& one) { return handle(one); }, frame);
 }

@@ -1,4 +1,4 @@
-#include "main/server_places.h"
+#include "main/server_resources.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -99,19 +99,20 @@ std::string url_of(const http::Listener& listener, bool tls) {
 
 }  // namespace
 
-Result<Places> open_places(const config::Settings& settings, const confine::ServerIds& ids) {
-  Places places;
+Result<ServerResources> open_server_resources(const config::Settings& settings,
+                                              const confine::ServerIds& ids) {
+  ServerResources resources;
   if (!settings.tls_cert.empty()) {
-    TRY(places.tls, http::TlsContext::server(settings.tls_cert, settings.tls_key));
+    TRY(resources.tls, http::TlsContext::server(settings.tls_cert, settings.tls_key));
   }
-  TRY(places.store_dir, make_store_dir(settings.data_dir, ids));
-  TRY(places.store_lock, lock_store(places.store_dir));
-  TRY(places.admin_key, open_admin_key(settings.data_dir, places.store_dir));
-  TRY_OK(take_over_files(places.store_dir, ids));
-  TRY(places.control_socket, listen_for_supervisors(settings.data_dir));
-  TRY(places.listener, http::open_listener(settings.listen));
-  places.url = url_of(places.listener, places.tls != nullptr);
-  return places;
+  TRY(resources.store_dir, make_store_dir(settings.data_dir, ids));
+  TRY(resources.store_lock, lock_store(resources.store_dir));
+  TRY(resources.admin_key, open_admin_key(settings.data_dir, resources.store_dir));
+  TRY_OK(take_over_files(resources.store_dir, ids));
+  TRY(resources.control_socket, listen_for_supervisors(settings.data_dir));
+  TRY(resources.listener, http::open_listener(settings.listen));
+  resources.url = url_of(resources.listener, resources.tls != nullptr);
+  return resources;
 }
 
 Result<> write_admin_key(const UniqueFd& file, const std::string& secret) {

@@ -14,7 +14,7 @@
 
 namespace glovebox::server {
 
-struct Places {
+struct ServerResources {
   http::Listener listener;
   std::shared_ptr<const http::TlsContext> tls;  // or null
   std::string store_dir;
@@ -24,7 +24,8 @@ struct Places {
   std::string url;
 };
 
-Result<Places> open_places(const config::Settings& settings, const confine::ServerIds& ids);
+Result<ServerResources> open_server_resources(const config::Settings& settings,
+                                              const confine::ServerIds& ids);
 
 // Writes the key and nothing else into the file.
 Result<> write_admin_key(const UniqueFd& file, const std::string& secret);
