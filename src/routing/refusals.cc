@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "model/program_refusal.h"
 #include "node/links/launcher_error.h"
 
 namespace glovebox::routing {
@@ -52,10 +53,9 @@ http::Response refuse_run(const store::Refusal& refusal) {
 }
 
 std::optional<http::Response> refuse_program(const Error& error) {
-  if (error.code() != Errc::kInvalidArgument || error.sys_errno() == 0) return std::nullopt;
-  const bool is_missing = error.sys_errno() == ENOENT;
-  return http::Response::refuse(400, is_missing ? "program_not_found" : "program_not_executable",
-                                error.message());
+  const auto refusal = program_refusal_in(error);
+  if (!refusal) return std::nullopt;
+  return http::Response::refuse(400, std::string(refusal_code(*refusal)), error.message());
 }
 
 http::Response refuse_gone_client() {
