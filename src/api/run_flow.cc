@@ -143,7 +143,8 @@ Task<Response> RunFlow::run(Request& request, RunResponder& responder, RunHeader
   Result<node::RunReport> report =
       co_await deps_.node.run(std::move(plan.job), responder.sink(), cancel);
   if (!report) {
-    Response refusal = routing::refuse_run(report.error());
+    auto program = routing::refuse_program(report.error());
+    Response refusal = program ? std::move(*program) : routing::refuse_run(report.error());
     co_return co_await refuse(responder, run, std::move(refusal), std::move(report.error()));
   }
   auto answer = std::make_shared<wire::RunAnswer>(answer_of(run, *report));

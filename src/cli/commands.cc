@@ -13,6 +13,7 @@
 #include "cli/commands/run.h"
 #include "cli/commands/serve.h"
 #include "cli/commands/template.h"
+#include "cli/function_run.h"
 #include "cli/print.h"
 #include "cli/version.h"
 #include "model/outcome.h"
@@ -73,6 +74,35 @@ struct Alias {
 constexpr Alias kAliases[] = {
     {"ls", "sandbox", "list"}, {"ps", "sandbox", "list"}, {"rm", "sandbox", "kill"}};
 
+// Commands of other programs and what does the same here; not run, because they may mean more.
+struct ForeignCommand {
+  std::string_view name;
+  std::string_view line;
+};
+constexpr ForeignCommand kForeignCommands[] = {
+    {"kill", "glovebox sandbox kill ID"},
+    {"stop", "glovebox sandbox kill ID"},
+    {"delete", "glovebox sandbox kill ID"},
+    {"list", "glovebox sandbox list"},
+    {"sandboxes", "glovebox sandbox list"},
+    {"create", "glovebox sandbox create"},
+    {"pause", "glovebox sandbox pause ID"},
+    {"unpause", "glovebox sandbox resume ID"},
+    {"resume", "glovebox sandbox resume ID"},
+    {"show", "glovebox sandbox show ID"},
+    {"inspect", "glovebox sandbox show ID"},
+    {"snapshot", "glovebox sandbox snapshot ID"},
+    {"commit", "glovebox sandbox snapshot ID"},
+    {"connect", "glovebox shell ID"},
+    {"attach", "glovebox exec --attach PROCESS ID"},
+    {"stats", "glovebox top"},
+    {"images", "glovebox template list"},
+    {"templates", "glovebox template list"},
+    {"build", "glovebox template create NAME"},
+    {"keys", "glovebox key list"},
+    {"sandbox-run", "sandbox-run FILE"},
+};
+
 // Parses nothing: only for the help and the manual page.
 options::CommandLine main_command_line() {
   options::CommandLine line{
@@ -91,7 +121,24 @@ options::CommandLine main_command_line() {
 
 void print_help() { std::fputs(options::help_text(main_command_line()).c_str(), stdout); }
 
+constexpr std::string_view kMainOptions[] = {"--help", "--version"};
+
+std::string unknown_option_message(const std::string& typed) {
+  const std::string name = typed.substr(0, typed.find('='));
+  const std::string_view near = nearest(name, kMainOptions);
+  return "unknown option '" + name + "'" +
+         (near.empty() ? "; the options of a command follow its name"
+                       : "; did you mean '" + std::string(near) + "'?") +
+         " (see `glovebox --help`)";
+}
+
 std::string unknown_command_message(const std::string& name) {
+  if (name.starts_with('-')) return unknown_option_message(name);
+  for (const ForeignCommand& foreign : kForeignCommands) {
+    if (foreign.name != name) continue;
+    return "unknown command '" + name + "'; use `" + std::string(foreign.line) +
+           "` (see `glovebox --help`)";
+  }
   std::vector<std::string> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
   for (const Alias& alias : kAliases) names.emplace_back(alias.name);
@@ -111,6 +158,8 @@ int run_command_line(std::span<const std::string> args) {
   const std::string& name = args[0];
   if (name == "help" && args.size() > 1 && !args[1].starts_with('-')) {
     const std::string words[] = {args[1], "--help"};
+    // A program of its own, which this one contains for its help.
+    if (args[1] == "sandbox-run") return run_function_line(std::span(words).subspan(1));
     return run_command_line(words);
   }
   if (name == "--help" || name == "-h" || name == "help") {

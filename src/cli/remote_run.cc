@@ -185,8 +185,12 @@ int run_remotely(const RunOptions& options) {
   if (auto written = write_all(file.get(), *body); !written) return failure(written.error());
   std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
   if (options.json) args.emplace_back("--json");
-  if (!options.url.empty()) args.insert(args.end(), {"--url", options.url});
+  if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
   if (options.is_private) args.emplace_back("--private");
+  if (options.language == "python") args.emplace_back("--python");
+  if (!options.dependencies.empty() && !options.dependencies.host_packages) {
+    args.emplace_back("--no-host-packages");
+  }
   for (const FileOut& out : options.request.files_out) {
     args.push_back(out.guest.str() + ":" + out.host);
   }

@@ -1,6 +1,12 @@
 #include "cli/run_command_line.h"
 
 namespace glovebox::cli {
+namespace {
+
+// One is valid; parse_run_options() explains the others.
+constexpr std::size_t kMostOperands = 100'000;
+
+}  // namespace
 
 options::CommandLine run_command_line_of(RunCommandLine& typed) {
   return {
@@ -8,8 +14,7 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
       .usage = {"[FILE | -c CODE | -] [OPTIONS] [-- ARGS]"},
       .description =
           "Run code in a fresh sandbox. FILE is the program; - reads it from standard input. ARGS "
-          "are "
-          "its arguments.",
+          "are its arguments.",
       .groups =
           {{"Options",
             {{"-c,--code", "CODE", "run CODE instead of a file", &typed.code},
@@ -87,7 +92,8 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
       .notes =
           "Exit status: that of the program; 124 the time limit was reached; 137 killed (also "
           "when\n"
-          "out of memory); 125 Glovebox failed; 2 bad usage.\n\n"
+          "out of memory); 127 the sandbox has no such program, 126 it is not executable; 125\n"
+          "Glovebox failed; 2 bad usage.\n\n"
           "Examples:\n"
           "  glovebox run script.py -- --input data.csv\n"
           "  glovebox run -c 'print(1+1)' --json\n"
@@ -95,7 +101,7 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
           "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
           "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443\n"
           "  glovebox run report.py --with 'pandas>=2' --preload pandas\n",
-      .most_operands = 1,
+      .most_operands = kMostOperands,
       .has_program_arguments = true};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "cli/run_command_line.h"
 #include "engine/catalog.h"
@@ -38,7 +39,8 @@ tl::unexpected<Error> invalid_run_option(std::string message) {
 }
 
 const Language* language_named(const std::string& typed) {
-  const std::string name = typed == "javascript" ? "node" : typed;  // contexts call it that
+  // Contexts and templates call them that.
+  const std::string name = typed == "javascript" ? "node" : typed == "shell" ? "bash" : typed;
   for (const Language& language : kLanguages) {
     if (name == language.name) return &language;
   }
@@ -83,6 +85,37 @@ Result<> check_readable_file(const std::string& path) {
   if (!S_ISREG(info.st_mode)) return invalid_run_option(path + " is not a regular file");
   if (::access(path.c_str(), R_OK) != 0) return fail(Error::from_errno(path));
   return {};
+}
+
+// The line that passes these words to the program.
+std::string line_with_arguments(const RunCommandLine& typed, std::span<const std::string> words) {
+  constexpr std::size_t kMost = 200;
+  std::string line = "glovebox run ";
+  if (typed.code.has_value()) {
+    line += "-c CODE";
+  } else {
+    line += (typed.program.empty() ? "" : "--exec ") +
+            shell_quoted(typed.program.empty() ? typed.file : typed.program);
+  }
+  line += " --";
+  for (const std::string& word : words) {
+    if (line.size() + word.size() > kMost) return "`" + line + " ...`";
+    line += " " + shell_quoted(word);
+  }
+  return "`" + line + "`";
+}
+
+// FILE is the only operand. What else was typed is meant for the program.
+Result<> take_file(const std::vector<std::string>& operands, RunCommandLine& typed) {
+  if (operands.empty()) return {};
+  const bool has_program = typed.code.has_value() || !typed.program.empty();
+  if (!has_program) typed.file = operands[0];
+  const auto words = std::span(operands).subspan(has_program ? 0 : 1);
+  if (words.empty()) return {};
+  return invalid_run_option(
+      "unexpected argument '" + words[0].substr(0, 200) +
+      "': " + (has_program ? "use only one of FILE, -c and --exec; " : "") +
+      "arguments of the program follow `--`: " + line_with_arguments(typed, words));
 }
 
 // The program: code of a language (from FILE, -c or standard input), or an executable in the
@@ -388,7 +421,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   TRY(options::Arguments arguments, options::parse(command, args));
   if (!arguments.help.empty()) return ParsedRun{std::nullopt, std::move(arguments.help)};
   typed.args = std::move(arguments.program_arguments);
-  if (!arguments.operands.empty()) typed.file = arguments.operands[0];
+  TRY_OK(take_file(arguments.operands, typed));
 
   RunOptions options;
   options.json = typed.json;

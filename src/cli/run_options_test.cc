@@ -50,6 +50,15 @@ TEST(RunOptions, WordsAfterTheSeparatorAreTheProgramsArguments) {
   EXPECT_THAT(options.request.exec.argv, ElementsAre("/bin/echo", "--json", "-c", "--"));
 }
 
+TEST(RunOptions, ArgumentsWithoutTheSeparatorGetTheLineThatPassesThem) {
+  EXPECT_THAT(refusal({"/tmp/a.py", "x", "y z"}), HasSubstr("`glovebox run /tmp/a.py -- x 'y z'`"));
+  EXPECT_THAT(refusal({"-c", "1", "x"}), HasSubstr("`glovebox run -c CODE -- x`"));
+  EXPECT_THAT(refusal({"x", "--exec", "/bin/echo"}),
+              HasSubstr("`glovebox run --exec /bin/echo -- x`"));
+  EXPECT_THAT(refusal({"a.py", std::string(5000, 'x')}), HasSubstr("`glovebox run a.py -- ...`"));
+  EXPECT_THAT(refusal({"a.py", "--verbose-mode"}), HasSubstr("options of the program follow `--`"));
+}
+
 TEST(RunOptions, ParsesUnits) {
   const Limits limits = good({"-c", "", "--timeout", "500ms", "--memory", "256M", "--cpus", "0.5",
                               "--pids", "9", "--disk", "10M", "--cpu-time", "2s"})

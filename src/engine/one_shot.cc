@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "engine/guest_link.h"
+#include "model/program_refusal.h"
 
 namespace glovebox::engine {
 namespace {
@@ -155,11 +156,16 @@ Result<> OneShot::await_started() {
       if (++stored > request_.files_in.size())
         return fail(Errc::kProtocol, "more files stored than were sent");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
-      return fail(
-          Error(Errc::kInvalidArgument, "copy a file in: " + failed->what, failed->sys_errno));
+      return fail(Errc::kInvalidArgument, "copy a file in: " + failed->what);
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
-      const std::string what =
-          refused->step == "execute" ? "execute " + request_.exec.argv[0] : refused->step;
+      const std::string& program = request_.exec.argv[0];
+      const bool is_program = refused->step == wire::kExecuteStep;
+      if (is_program) {
+        if (auto error = refuse_to_execute(program, refused->sys_errno)) {
+          return fail(std::move(*error));
+        }
+      }
+      const std::string what = is_program ? "execute " + program : refused->step;
       return fail(Error::from_errno(what, refused->sys_errno).context("start the program"));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       const bool terminal = request_.exec.terminal.has_value();

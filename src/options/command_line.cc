@@ -148,7 +148,11 @@ tl::unexpected<Error> unknown_option(const CommandLine& command, std::string_vie
   for (const Option* option : options) {
     known.emplace_back(option->names.substr(option->names.find(',') + 1));  // npos + 1 is 0
   }
-  return usage_mistake("unknown option '" + shortened(name) + "'" + did_you_mean(name, known) +
+  const std::string suggestion = did_you_mean(name, known);
+  const bool may_be_the_programs =
+      suggestion.empty() && command.has_program_arguments && !command.has_program_after_operands;
+  return usage_mistake("unknown option '" + shortened(name) + "'" + suggestion +
+                       (may_be_the_programs ? "; options of the program follow `--`" : "") +
                        see_help(command));
 }
 
@@ -249,12 +253,13 @@ Result<std::vector<std::string>> take_options(std::span<const Option> options,
 }
 
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view option,
-                                  std::uint64_t most) {
+                                  std::uint64_t most, std::uint64_t least) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > most) {
-    return usage_mistake(std::string(option) + " must be a whole number from 0 to " +
-                         std::to_string(most) + ", not '" + shortened(text) + "'");
+  if (error != std::errc{} || end != text.data() + text.size() || number > most || number < least) {
+    return usage_mistake(std::string(option) + " must be a whole number from " +
+                         std::to_string(least) + " to " + std::to_string(most) + ", not '" +
+                         shortened(text) + "'");
   }
   return number;
 }

@@ -53,9 +53,9 @@ Result<Arguments> parse(const CommandLine& command, std::span<const std::string>
 Result<std::vector<std::string>> take_options(std::span<const Option> options,
                                               std::span<const std::string> words);
 
-// A whole number from 0 to `most`. `option` is for the message.
+// A whole number from `least` to `most`. `option` is for the message.
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view option,
-                                  std::uint64_t most);
+                                  std::uint64_t most, std::uint64_t least = 0);
 
 // "NAME=value", split at the first '='. `option` is for the message.
 struct NamedValue {

@@ -140,6 +140,9 @@ TEST(CommandLine, EveryMistakeIsNamed) {
             "unknown option '--quite'; did you mean '--quiet'? (see `glovebox try --help`)");
   EXPECT_EQ(mistake({"--nothing-like-it"}),
             "unknown option '--nothing-like-it' (see `glovebox try --help`)");
+  EXPECT_EQ(mistake({"a", "--nothing-like-it"}, {.has_program_arguments = true}),
+            "unknown option '--nothing-like-it'; options of the program follow `--` (see `glovebox "
+            "try --help`)");
   EXPECT_EQ(mistake({"--name"}), "--name needs a value");
   EXPECT_EQ(mistake({"--name="}), "--name needs a value");
   EXPECT_EQ(mistake({"--json=yes"}), "--json takes no value");

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "model/program_refusal.h"
 #include "node/links/launcher_error.h"
 
 namespace glovebox::routing {
@@ -52,8 +53,10 @@ http::Response refuse_run(const store::Refusal& refusal) {
 }
 
 std::optional<http::Response> refuse_program(const Error& error) {
-  if (error.code() != Errc::kInvalidArgument || error.sys_errno() == 0) return std::nullopt;
-  const bool is_missing = error.sys_errno() == ENOENT;
+  const auto refusal = program_refusal_in(error);
+  if (!refusal) return std::nullopt;
+  // Written out, because a style test compares the codes here with docs/api.md.
+  const bool is_missing = *refusal == ProgramRefusal::kNotFound;
   return http::Response::refuse(400, is_missing ? "program_not_found" : "program_not_executable",
                                 error.message());
 }

@@ -1,6 +1,7 @@
 # `glovebox run` as a user types it: exit statuses, streams, JSON, units, files, signals.
 import base64
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -43,11 +44,32 @@ class ExitStatus(sealed.TestCase):
             ran = glovebox("run", "-c", f"import os; os.kill(os.getpid(), {int(number)})")
             self.assertEqual(ran.returncode, 128 + number)
 
+    def test_is_127_when_there_is_no_such_program_and_126_when_it_is_not_executable(self):
+        for program, status in (("/no/such/program", 127), ("nosuch", 127), ("/etc/hostname", 126), ("/etc", 126)):
+            with self.subTest(program=program):
+                ran = glovebox("run", "--exec", program)
+                self.assertEqual((ran.returncode, ran.stdout), (status, b""))
+                self.assert_one_line(ran.stderr)
+                self.assertIn(program.encode(), ran.stderr)
+                answer = json.loads(glovebox("run", "--exec", program, "--json").stdout)
+                self.assertEqual(answer["exit_code"], status)
+                self.assertEqual(answer["error"]["code"],
+                                 "program_not_found" if status == 127 else "program_not_executable")
+
     def test_is_125_when_glovebox_cannot_do_its_part(self):
-        ran = glovebox("run", "--exec", "/no/such/program")
+        ran = glovebox("run", "--cwd", "/no/such/place", "--exec", "/bin/true")
         self.assertEqual((ran.returncode, ran.stdout), (125, b""))
         self.assert_one_line(ran.stderr)
-        self.assertIn(b"/no/such/program", ran.stderr)
+
+    def test_a_missing_module_gets_a_hint(self):
+        ran = glovebox("run", "-c", "import no_such_module.x")
+        self.assertEqual(ran.returncode, 1)
+        last = ran.stderr.decode().splitlines()[-1]
+        self.assertTrue(last.startswith("glovebox: the sandbox has no module 'no_such_module': --with no_such_module "), last)
+        for words in (["-c", "try:\n  import no_such_module\nexcept ImportError as e: print(e)"],
+                      ["--engine", "process", "-c", "import no_such_module"],
+                      ["--json", "-c", "import no_such_module"]):
+            self.assertNotIn(b"--with", glovebox("run", *words).stderr)
 
     def test_is_125_when_no_launcher_answers(self):
         ran = glovebox("run", "-c", "1", env={"GLOVEBOX_LAUNCHER": "/no/such/socket"})
@@ -282,12 +304,12 @@ class Json(sealed.TestCase):
         self.assertEqual(answer["stdout"], "a\ufffd\x00b")
 
     def test_has_the_same_fields_when_glovebox_fails(self):
-        ran, answer = run_json("--exec", "/no/such/program")
+        ran, answer = run_json("--min-grade", "vm", "--exec", "/bin/true")
         self.assertEqual(ran.returncode, 125)
         self.assert_one_line(ran.stderr)
         self.assertEqual(set(answer) - {"signal", "killed_by"}, set(self.FIELDS) | {"result", "error"})
         self.assertEqual(set(answer["error"]), {"code", "message"})
-        self.assertIn("/no/such/program", answer["error"]["message"])
+        self.assertIn("below the required 'vm'", answer["error"]["message"])
         self.assertEqual(answer["exit_code"], 125)
 
     def test_counts_processes(self):
@@ -359,6 +381,25 @@ class Files(sealed.TestCase):
         ran = glovebox("run", "--workdir", "/not/there", "-c", "print('ran')")
         self.assertEqual((ran.returncode, ran.stdout), (125, b""))
         self.assert_one_line(ran.stderr)
+
+
+class Attacks(sealed.TestCase):
+    """`glovebox attack` works in a directory of /var/tmp, here one of the test's own."""
+
+    def setUp(self):
+        super().setUp()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", "/var/tmp"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", "/var/tmp"], check=True)
+
+    def test_leave_nothing_when_the_reader_has_gone(self):
+        names = [line.split()[0] for line in glovebox("attack", "--list").stdout.decode().splitlines()]
+        for words in (["--list"], ["--only", names[0], "--only", names[1]]):
+            with self.subTest(words=words):
+                gone, pipe = os.pipe()
+                os.close(gone)
+                with os.fdopen(pipe, "wb") as closed:
+                    subprocess.run([sealed.GLOVEBOX, "attack", *words], stdout=closed, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(os.listdir("/var/tmp"), [])
 
 
 if __name__ == "__main__":

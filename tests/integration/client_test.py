@@ -160,7 +160,7 @@ class Templates(Served):
 
     def test_one_of_the_projects_own(self):
         made = self.ask("template", "create", "mine", "--from", "python", "--preload", "json.tool,wave", "--env",
-                        "A=b=c", "--memory", "200M", "--timeout", "5s", "--cpus", "0.5", "--description", "for tests")
+                        "A=b=c", "--memory", "200M", "--timeout", "5s", "--cpus", "0.5", "--description", "for tests", "--session-pool", "0-2")
         self.assertEqual(made.stdout, b"mine\n")
         shown = self.ask_json("template", "show", "mine")
         self.assertEqual((shown["from"], shown["env"], shown["description"]), ("python", {"A": "b=c"}, "for tests"))
@@ -168,6 +168,9 @@ class Templates(Served):
         self.assertEqual([shown["profile"][name] for name in ("memory_mb", "timeout_ms", "cpu_thousandths")],
                          [200, 5000, 500])
         self.assertIn(b"for tests", self.ask("template", "list").stdout)
+        self.assertRegex(self.ask("template", "list").stdout.decode(), r"(?m)^NAME .*  SESSION POOL  ")
+        self.assertRegex(self.ask("template", "list").stdout.decode(), r"(?m)^mine .*  0-2  ")
+        self.assertRegex(self.ask("template", "show", "mine").stdout.decode(), r"(?m)^session_pool +0-2$")
         self.assert_one_line(self.ask("template", "create", "mine", "--from", "python", status=1).stderr)
         for words in (["create", "x"], ["create", "--from", "python"], ["create", "x", "--from", "python", "--env", "A"],
                       ["create", "x", "--from", "python", "--preload", "a,,b"], ["list", "--from", "python"], ["delete"]):
@@ -219,8 +222,19 @@ class Runs(Served):
                       ["-c", "import sys; sys.stdout.buffer.write(bytes(range(256)) * 100)"],
                       ["--exec", "sh", "--", "-c", "env | sort"],
                       ["--exec", "printf", "--", "%s", "x"],
-                      ["--exec", "/nonexistent"]):
+                      ["--exec", "/nonexistent"], ["--exec", "/etc/hostname"]):
             self.run_here_and_there(*words)
+
+    def test_a_program_that_cannot_be_executed_and_a_module_that_is_missing(self):
+        here, there = self.run_here_and_there("--exec", "/nonexistent", status=127)
+        self.assertEqual(there.stderr, here.stderr)
+        self.run_here_and_there("--exec", "/etc/hostname", status=126)
+        for program, status in (("nosuch", 127), ("/etc", 126)):
+            answer = json.loads(glovebox("run", "--server", "--json", "--exec", program, env=self.env).stdout)
+            self.assertEqual(answer["exit_code"], status)
+        here, there = self.run_here_and_there("-c", "import yaml_is_missing", status=1)
+        self.assertEqual(there.stderr.splitlines()[-1], here.stderr.splitlines()[-1])
+        self.assertIn(b"--with yaml_is_missing installs it", there.stderr.splitlines()[-1])
 
     def test_the_environment_variable_is_enough(self):
         ran = glovebox("run", "-c", "print(1)", "--json",

@@ -147,11 +147,27 @@ class Help(unittest.TestCase):
 
     def test_mistyped_words_get_a_suggestion(self):
         for words, wanted in ((["sandbx"], "sandbox"), (["help", "exce"], "exec"), (["run", "--langage", "x"], "--language"),
-                              (["sandbox", "creat"], "create"), (["exec", "--ressume", "x", "y"], "--resume")):
+                              (["sandbox", "creat"], "create"), (["exec", "--ressume", "x", "y"], "--resume"),
+                              (["--hlp"], "--help"), (["--versoin"], "--version"), (["run", "--hlp"], "--help")):
             with self.subTest(words=words):
                 done = glovebox(*words)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(f"did you mean '{wanted}'?", done.stderr.decode())
+
+    def test_commands_of_other_programs_get_the_line_to_type(self):
+        for words, line in ((["kill", "x"], "glovebox sandbox kill ID"), (["stop", "x"], "glovebox sandbox kill ID"),
+                            (["list"], "glovebox sandbox list"), (["create"], "glovebox sandbox create"),
+                            (["help", "kill"], "glovebox sandbox kill ID"), (["sandbox-run"], "sandbox-run FILE")):
+            with self.subTest(words=words):
+                done = glovebox(*words)
+                self.assertEqual((done.returncode, done.stdout), (2, b""))
+                self.assertIn(f"use `{line}`", done.stderr.decode())
+        self.assertIn(b"the options of a command follow its name", glovebox("--json", "run").stderr)
+
+    def test_help_of_sandbox_run(self):
+        asked = glovebox("help", "sandbox-run")
+        self.assertEqual(asked.returncode, 0)
+        self.assertTrue(asked.stdout.startswith(b"usage: sandbox-run FILE"), asked.stdout[:80])
 
     def test_former_names_of_options_still_work(self):
         for words in (["--lang", "bash", "--workdir", "/tmp"], ["--language", "bash", "--cwd", "/tmp"]):

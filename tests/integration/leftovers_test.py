@@ -23,7 +23,7 @@ WAYS = [
     (["--exec", "/bin/true"], 0),
     (["--lang", "bash", "-c", "exit 7"], 7),
     (["--exec", "/bin/echo", "--", "x"], 0),
-    (["--exec", "/no/such/program"], 125),
+    (["--exec", "/no/such/program"], 127),
     (["--lang", "bash", "-c", "kill -SEGV $$"], 139),
     (["--lang", "bash", "-c", "sleep 1000 & setsid sleep 1000 & exit 3"], 3),
     (["--timeout", "50ms", "--exec", "/bin/sleep", "--", "1000"], 124),

@@ -18,7 +18,9 @@
 #include "cli/terminal.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
+#include "model/program_refusal.h"
 #include "wire/network/net_refusals.h"
+#include "wire/runs/missing_module.h"
 #include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
@@ -48,9 +50,11 @@ UniqueFd block_signals(std::initializer_list<int> wanted) {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// `lacks_network`: the program seems to have failed because it has no network.
+// `lacks_network`: the program seems to have failed because it has no network. `missing_module`:
+// the module that it seems to have failed for, or empty.
 int report_run(const RunOptions& options, const engine::RunResult& result,
-               const std::optional<wire::NetworkFigures>& network, bool lacks_network) {
+               const std::optional<wire::NetworkFigures>& network, bool lacks_network,
+               const std::string& missing_module) {
   const Outcome& outcome = result.outcome;
   if (options.json) {
     if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome, network))) return kExitGloveboxFailed;
@@ -82,6 +86,11 @@ int report_run(const RunOptions& options, const engine::RunResult& result,
         stderr,
         "glovebox: the network gateway ended before the run; its statistics are incomplete\n");
   }
+  if (!options.json && outcome.exit_code != 0 && !missing_module.empty()) {
+    const std::string hint =
+        wire::missing_module_hint(missing_module, wire::HostPackages::kVisible);
+    std::fprintf(stderr, "glovebox: %s\n", hint.c_str());
+  }
   if (result.stopped) return kExitInterrupted;
   if (!result.out_failure) return outcome.exit_code;
   // Always reported; but the program's own exit status, if it failed, is the better explanation.
@@ -91,7 +100,9 @@ int report_run(const RunOptions& options, const engine::RunResult& result,
 
 int report_failed_run(const RunOptions& options, const Error& error) {
   if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
-  return failure(error);
+  const int status = failure(error);
+  const auto refusal = program_refusal_in(error);
+  return refusal ? exit_status_of_refusal(refusal_code(*refusal)).value_or(status) : status;
 }
 
 }  // namespace
@@ -117,8 +128,15 @@ int run_command(std::span<const std::string> args) {
   std::string out;
   std::string err;
   wire::NetworkFailureWords network_words;
+  wire::MissingModule missing_module;
+  // Packages are for Python code, and not for the process engine.
+  const bool may_have_packages =
+      options.language == "python" && options.engine == engine::kDefaultEngine;
   hooks.on_output = [&](engine::Stream stream, std::string_view bytes) {
-    if (stream == engine::Stream::kErr) network_words.add(bytes);
+    if (stream == engine::Stream::kErr) {
+      network_words.add(bytes);
+      if (may_have_packages) missing_module.add(bytes);
+    }
     if (options.json) {
       (stream == engine::Stream::kOut ? out : err).append(bytes);
       return true;
@@ -163,7 +181,8 @@ int run_command(std::span<const std::string> args) {
   if (gateway) network = gateway->close();
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  const int status = report_run(options, *result, network, network_words.found());
+  const int status =
+      report_run(options, *result, network, network_words.found(), missing_module.name());
   // Wait for the private launcher's cleanup only now: the output was printed already. When this
   // command has exited, nothing of the run is left, not even a zombie where PID 1 reaps none.
   result->ended_instance.reset();

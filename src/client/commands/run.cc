@@ -1,7 +1,8 @@
 // `glovebox run --server`: `glovebox` has parsed the options and prepared the body of POST /v1/run.
 // This sends it and prints the result as a local run does.
 //
-//   glovebox-client run --body-fd N [--url URL | --private] [--json] [/guest/file:host/file ...]
+//   glovebox-client run --body-fd N [--url URL | --private] [--json] [--python]
+//                       [--no-host-packages] [/guest/file:host/file ...]
 //
 // With --private it starts a server for this run, which installs the packages and ends with it.
 #include <signal.h>
@@ -24,7 +25,9 @@
 #include "client/output/run_result.h"
 #include "client/requests/request_body.h"
 #include "model/outcome.h"
+#include "model/program_refusal.h"
 #include "wire/network/net_refusals.h"
+#include "wire/runs/missing_module.h"
 
 namespace glovebox::client {
 namespace {
@@ -37,6 +40,8 @@ struct RemoteRunOptions {
   ServerLocationOptions server;
   bool json = false;
   bool is_private = false;
+  bool is_python = false;
+  bool hides_host_packages = false;
   std::string body;
   std::vector<OutputFile> files;
 };
@@ -51,6 +56,10 @@ Result<RemoteRunOptions> parse_remote_run_options(const std::vector<std::string>
       .groups = {{"Options",
                   {{"--body-fd", "N", "descriptor with the request body", &body_fd},
                    {"--private", "", "start a server for this run", &run.is_private},
+                   {"--python", "", "the code is Python: a missing module gets a hint",
+                    &run.is_python},
+                   {"--no-host-packages", "", "this hint names --host-packages as well",
+                    &run.hides_host_packages},
                    {"--json", "", "print the whole response", &run.json}}},
                  server_location_options(run.server)},
       .most_operands = kMostFilesOut};
@@ -66,22 +75,43 @@ Result<RemoteRunOptions> parse_remote_run_options(const std::vector<std::string>
 int run_failed(const RemoteRunOptions& run, const std::string& code, const Error& error) {
   if (was_interrupted()) return kExitInterrupted;
   if (run.json) (void)write_all(STDOUT_FILENO, run_failure_json(code, error));
-  return failure(error);
+  const int status = failure(error);
+  return exit_status_of_refusal(code).value_or(status);
 }
 
 int run_refused(const RemoteRunOptions& run, const ApiError& error) {
   return run_failed(run, error.code, Error(Errc::kUnavailable, error.message));
 }
 
-int finish_run(const RemoteRunOptions& run, const json::object& result, bool network_words) {
+// What the program's error output seems to say about the reason of a failure.
+struct FailureReasons {
+  wire::NetworkFailureWords network;
+  wire::MissingModule module;
+  void add(std::string_view bytes) {
+    network.add(bytes);
+    module.add(bytes);
+  }
+};
+
+std::string module_note(const RemoteRunOptions& run, const FailureReasons& reasons) {
+  const std::string module = run.is_python ? reasons.module.name() : "";
+  if (module.empty()) return {};
+  const auto host =
+      run.hides_host_packages ? wire::HostPackages::kHidden : wire::HostPackages::kVisible;
+  return "glovebox: " + wire::missing_module_hint(module, host) + "\n";
+}
+
+int finish_run(const RemoteRunOptions& run, const json::object& result,
+               const FailureReasons& reasons) {
   const int status = exit_status_of(result);
   const auto copied = write_output_files(result, run.files);
   if (run.json) {
     if (!write_all(STDOUT_FILENO, run_result_json(result))) return kExitGloveboxFailed;
   } else {
     std::fputs(limit_notes(result).c_str(), stderr);
+    if (status != 0) std::fputs(module_note(run, reasons).c_str(), stderr);
   }
-  std::fputs(run_network_note(result, network_words).c_str(), stderr);
+  std::fputs(run_network_note(result, reasons.network.found()).c_str(), stderr);
   if (copied) return status;
   // Always reported; but the program's own exit status, if it failed, is the better explanation.
   const int failed = failure(copied.error());
@@ -100,18 +130,18 @@ int run_and_wait(ApiClient& api, RemoteRunOptions& run) {
   if (const auto error = api.error_in(*response)) return run_refused(run, *error);
   const auto result = parse_response(response->body);
   if (!result) return run_failed(run, "", result.error());
-  wire::NetworkFailureWords words;
-  words.add(string_field(*result, "stderr"));
-  return finish_run(run, *result, words.found());
+  FailureReasons reasons;
+  reasons.add(string_field(*result, "stderr"));
+  return finish_run(run, *result, reasons);
 }
 
 int run_streaming(ApiClient& api, RemoteRunOptions& run) {
   bool is_output_closed = false;
   BuildProgress progress;
-  wire::NetworkFailureWords words;
+  FailureReasons reasons;
   RunEvents events(
       [&](bool is_stderr, std::string_view bytes) {
-        if (is_stderr) words.add(bytes);
+        if (is_stderr) reasons.add(bytes);
         is_output_closed = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
         return !is_output_closed;
       },
@@ -124,7 +154,7 @@ int run_streaming(ApiClient& api, RemoteRunOptions& run) {
   if (!response) return run_failed(run, "", response.error());
   if (const auto error = api.error_in(*response)) return run_refused(run, *error);
   const auto result = events.take_result();
-  if (result) return finish_run(run, *result, words.found());
+  if (result) return finish_run(run, *result, reasons);
   if (events.failure_code() != "dependencies_failed") {
     return run_failed(run, events.failure_code(), result.error());
   }

@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/shell_quote.h"
+
 namespace glovebox::client {
 namespace {
 
@@ -87,15 +89,6 @@ std::string pretty(const json::object& object) {
   std::string out;
   write_pretty(object, out, 0);
   return out + "\n";
-}
-
-std::string shell_quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:=";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 std::string shell_lines(const AssistantConnection& connection) {

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "model/outcome.h"
+#include "model/program_refusal.h"
 #include "wire/runs/outcome_json.h"
 
 namespace glovebox::client {
@@ -76,6 +77,7 @@ std::string run_result_json(const json::object& result) {
 std::string run_failure_json(const std::string& code, const Error& error) {
   json::value parsed = json::parse(wire::failure_json(error));
   if (!code.empty()) parsed.as_object().at("error").as_object()["code"] = to_utf8(code);
+  if (const auto status = exit_status_of_refusal(code)) parsed.as_object()["exit_code"] = *status;
   return json::serialize(parsed) + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "model/program_refusal.h"
 #include "node/links/launcher_error.h"
 #include "node/runs/output_files.h"
 #include "node/sandboxes/check_grade.h"
@@ -134,8 +135,7 @@ Task<> RunAttempt::await_started() {
         co_return fail(Errc::kProtocol, "more files stored than were sent");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       sink_.set_may_have_run(false);
-      co_return fail(
-          Error(Errc::kInvalidArgument, "copy a file in: " + failed->what, failed->sys_errno));
+      co_return fail(Errc::kInvalidArgument, "copy a file in: " + failed->what);
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
       // The waiting runtime is broken, not the caller's code.
       may_retry_ = mode_ == StartMode::kWarmRuntime;
@@ -156,10 +156,13 @@ Task<> RunAttempt::await_started() {
 
 Error RunAttempt::start_failed(const wire::StartFailed& failed) const {
   std::string what = failed.step;
-  if (what == "execute" && job_.exec) what = "execute " + job_.exec->argv[0];
+  if (what == wire::kExecuteStep && job_.exec) {
+    if (auto refused = refuse_to_execute(job_.exec->argv[0], failed.sys_errno)) return *refused;
+    what = "execute " + job_.exec->argv[0];
+  }
   Error error = Error::from_errno(what, failed.sys_errno).context("start the program");
   if (!is_caller_mistake(failed.sys_errno)) return error;
-  return Error(Errc::kInvalidArgument, error.message(), failed.sys_errno);
+  return Error(Errc::kInvalidArgument, error.message());
 }
 
 Result<> RunAttempt::take_pipes(std::vector<UniqueFd> fds) {

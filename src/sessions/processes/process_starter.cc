@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "model/program_refusal.h"
+#include "wire/guest/guest_frames.h"
+
 namespace glovebox::sessions {
 namespace {
 
@@ -27,20 +30,12 @@ void forget_oldest(node::Session& session) {
   }
 }
 
-// The agent's name of its last step, execve.
-constexpr std::string_view kExecuteStep = "execute:";
-
 // The caller chose the program, the directory and the user. The result has a sys_errno only if it
 // is the program: see ProcessStarter::start_exec().
 Error as_refusal(const Error& error, const std::string& program) {
   const int number = error.sys_errno();
-  if (error.message().starts_with(kExecuteStep)) {
-    if (number == ENOENT) {
-      return Error(Errc::kInvalidArgument, "program not found: " + program, number);
-    }
-    if (number == EACCES || number == EPERM || number == ENOEXEC) {
-      return Error(Errc::kInvalidArgument, "program is not executable: " + program, number);
-    }
+  if (error.message().starts_with(std::string(wire::kExecuteStep) + ":")) {
+    if (auto refused = refuse_to_execute(program, number)) return *refused;
   }
   const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied ||
                       error.code() == Errc::kInvalidArgument;

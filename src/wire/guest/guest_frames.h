@@ -99,6 +99,8 @@ struct ProgramStarted {
   std::uint32_t pid = 0;  // as the guest sees it
   bool operator==(const ProgramStarted&) const = default;
 };
+// The name of the agent's last step of a start: execve of the program.
+inline constexpr std::string_view kExecuteStep = "execute";
 struct StartFailed {
   int sys_errno = 0;
   std::string step;

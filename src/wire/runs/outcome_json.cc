@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
+#include "model/program_refusal.h"
 #include "wire/json/json_fields.h"
 #include "wire/runs/run_answer.h"
 
@@ -60,12 +61,14 @@ std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigu
 }
 
 std::string failure_json(const Error& error) {
+  const auto refusal = program_refusal_in(error);
+  const std::string_view code = refusal ? refusal_code(*refusal) : errc_name(error.code());
   json::object object;
-  object["exit_code"] = kExitGloveboxFailed;
+  object["exit_code"] = exit_status_of_refusal(code).value_or(kExitGloveboxFailed);
   object["stdout"] = "";
   object["stderr"] = "";
   object["result"] = nullptr;
-  object["error"] = {{"code", errc_name(error.code())}, {"message", to_utf8(error.message())}};
+  object["error"] = {{"code", code}, {"message", to_utf8(error.message())}};
   object["timed_out"] = false;
   object["oom_killed"] = false;
   object["truncated"] = false;

@@ -16,7 +16,8 @@ namespace glovebox::wire {
 std::string outcome_json(const Outcome& outcome,
                          const std::optional<NetworkFigures>& network = std::nullopt);
 
-// The same shape when Glovebox itself failed: `error` is filled, nothing ran.
+// The same shape when Glovebox itself failed, or the sandbox could not execute the program: `error`
+// is filled, nothing ran.
 std::string failure_json(const Error& error);
 
 }  // namespace glovebox::wire
