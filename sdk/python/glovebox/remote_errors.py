@@ -65,7 +65,7 @@ class RemoteTimeout(RemoteError, TimeoutError):
 
 
 class RemoteOutOfMemory(RemoteError, MemoryError):
-    """The function exceeded its ``mem_mb`` and was killed."""
+    """The function exceeded its ``mem_mb`` and was killed; without cgroups, an allocation failed instead."""
 
 
 class RemoteKilled(RemoteError):

@@ -80,7 +80,7 @@ def test_the_policy_of_a_sandbox_is_changed_while_it_runs(kind: str) -> None:
     changed = {**SANDBOX, "net": "none"}
     with Scripted(answer(200, SANDBOX), answer(200, changed), answer(200, FIGURES)) as server:
         with Caller(kind, server.url) as call:
-            sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
+            sandbox = call(lambda client: call.Sandbox.connect("sb" + 20 * "1", client=client))
             assert sandbox.record.net == {"allow": ["pypi.org"]}
             assert call.wait(sandbox.set_network(["pypi.org"])).net == "none"
             assert sandbox.record.net == "none"
@@ -94,7 +94,7 @@ def test_the_policy_of_a_sandbox_is_changed_while_it_runs(kind: str) -> None:
 def test_more_than_the_server_allows_is_forbidden(kind: str) -> None:
     answers = [answer(200, SANDBOX), refusal(403, "forbidden")]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
-        sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
+        sandbox = call(lambda client: call.Sandbox.connect("sb" + 20 * "1", client=client))
         with pytest.raises(glovebox.ForbiddenError):
             call.wait(sandbox.set_network("all"))
 
@@ -102,7 +102,7 @@ def test_more_than_the_server_allows_is_forbidden(kind: str) -> None:
 def test_network_usage_is_parsed(kind: str) -> None:
     figures = {**FIGURES, "net": "all"}
     with Scripted(answer(200, SANDBOX), answer(200, figures)) as server, Caller(kind, server.url) as call:
-        sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
+        sandbox = call(lambda client: call.Sandbox.connect("sb" + 20 * "1", client=client))
         network = call.wait(sandbox.network())
     assert (network.net, network.bytes_out, network.denied, network.spent) == ("all", 10, 2, ["names"])
     assert (network.left_out, network.incomplete) == (3, True)
@@ -129,7 +129,7 @@ def test_invalid_policies_are_refused_before_sending(net: Any) -> None:
 
 def test_set_network_refuses_none(kind: str) -> None:
     with Scripted(answer(200, SANDBOX)) as server, Caller(kind, server.url) as call:
-        sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
+        sandbox = call(lambda client: call.Sandbox.connect("sb" + 20 * "1", client=client))
         with pytest.raises(TypeError, match='"none"'):
             call.wait(sandbox.set_network(None))
 

@@ -86,6 +86,19 @@ def test_a_syntax_error_names_no_file() -> None:
     assert error.filename is None
 
 
+def test_a_memory_error_is_out_of_memory_where_no_cgroup_bounds_it() -> None:
+    said = '{"raised":{"type":"MemoryError","builtin":true,"message":"","args":[],"traceback":"in f"}}'
+    per_process = {**answer(said), "isolation": {"walls": ["rlimits", "memory-limit-per-process"]}}
+    with pytest.raises(RemoteOutOfMemory, match="f ran out of memory") as caught:
+        decode_result(per_process, "f")
+    assert caught.value.traceback == "in f"
+    # A cgroup would have killed it: so this one is the function's own.
+    together = {**answer(said), "isolation": {"walls": ["memory-limit"]}}
+    with pytest.raises(MemoryError) as own:
+        decode_result(together, "f")
+    assert not isinstance(own.value, RemoteOutOfMemory)
+
+
 def test_text_is_escaped_for_terminals() -> None:
     said = {"type": "a.B\x1b[2J", "message": "x\x1b]0;t\x07\r\x9b", "traceback": "l1\n\tl2\x08"}
     error = build_exception(said, None, None)

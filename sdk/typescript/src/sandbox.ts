@@ -6,7 +6,7 @@ import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Context, Contexts, idOf } from "./contexts.js";
 import { type BuildCallbacks, withBuild } from "./dependencies.js";
 import { asyncDispose } from "./dispose.js";
-import { ApiError } from "./errors.js";
+import { ApiError, ConflictError, NotFoundError } from "./errors.js";
 import { Files } from "./files.js";
 import { build } from "./layers.js";
 import { profileOf, type SandboxLimits } from "./limits.js";
@@ -40,6 +40,8 @@ export interface CreateOptions extends SandboxLimits, BuildCallbacks, CallOption
   ttlSeconds?: number;
   env?: Record<string, string>;
   metadata?: Record<string, string>;
+  /** For people; no other live sandbox of the project has it. */
+  name?: string;
   onTimeout?: "kill" | "pause";
   /** Returns the running sandbox of this id, if there is one. */
   agentId?: string;
@@ -71,6 +73,23 @@ export interface CodeOptions extends LiveCallbacks, CallOptions {
 
 const EXEC_TIMEOUT_MS = 60_000;
 
+// A sandbox that is over keeps its name, so a living one is looked for first.
+async function named(connection: Connection, word: string, options: CallOptions): Promise<Schemas["Sandbox"]> {
+  const matching = (state?: string): Promise<Schemas["Sandbox"][]> =>
+    pages(connection, "/v1/sandboxes", "sandboxes", options, { match: word, state });
+  let found = await matching("pending,starting,running,paused");
+  if (found.length === 0) found = await matching();
+  const same = found.filter((one) => one.name === word);
+  const chosen = same.length > 0 ? same : found;
+  if (chosen.length > 1) {
+    const ids = chosen.slice(0, 5).map((one) => one.id).join(", ");
+    throw new ConflictError(409, "ambiguous", `"${word}" is ambiguous: ${chosen.length} sandboxes match it, like ${ids}`);
+  }
+  const [only] = chosen;
+  if (only === undefined) throw new NotFoundError(404, "not_found", `there is no sandbox with the id or name "${word}"`);
+  return only;
+}
+
 export class Sandbox {
   readonly id: string;
   readonly files: Files;
@@ -100,6 +119,7 @@ export class Sandbox {
       ttl_s: options.ttlSeconds,
       env: options.env,
       metadata: options.metadata,
+      name: options.name,
       on_timeout: options.onTimeout,
       agent_id: options.agentId,
       private_ports: options.privatePorts,
@@ -111,9 +131,10 @@ export class Sandbox {
     return new Sandbox(connection, camelize(made));
   }
 
-  /** Connects to an existing sandbox. */
+  /** Connects to an existing sandbox: by its id, its name, or the beginning of its id (4 letters or more). */
   static async connect(id: string, options: CallOptions & OfClient = {}): Promise<Sandbox> {
     const connection = (options.client ?? defaultClient()).connection;
+    if (!/^sb[a-z0-9]{20}$/.test(id)) return new Sandbox(connection, camelize(await named(connection, id, options)));
     return new Sandbox(connection, camelize(await connection.json("GET", pathOf(id), SANDBOX, callOf(options))));
   }
 
@@ -143,6 +164,11 @@ export class Sandbox {
   get template(): string {
     return this.#last.template;
   }
+  /** The name that it was created with. */
+  get name(): string | null {
+    return this.#last.name;
+  }
+
   get metadata(): Record<string, string> {
     return this.#last.metadata;
   }

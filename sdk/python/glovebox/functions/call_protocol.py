@@ -154,7 +154,7 @@ def decode_result(response: Mapping[str, Any], name: str) -> Any:
         if "value" in message:
             return values.from_tree(message["value"], values.seconds_for(text))
         if "raised" in message:
-            raise _raised(message["raised"], run_id)
+            raise _or_out_of_memory(_raised(message["raised"], run_id), response, name, run_id)
     raise values.ResultRefused(f"the response to the call of {name} is malformed")
 
 
@@ -222,6 +222,20 @@ def _raised(raised: Any, run_id: Optional[str]) -> BaseException:
     return build_exception(raised, arguments, run_id)
 
 
+def _or_out_of_memory(
+    raised: BaseException, response: Mapping[str, Any], name: str, run_id: Optional[str]
+) -> BaseException:
+    """Where no cgroup bounds the memory, an allocation beyond ``mem_mb`` fails instead of a kill."""
+    isolation = response.get("isolation")
+    walls = isolation.get("walls") if isinstance(isolation, dict) else None
+    if type(raised) is not MemoryError or not isinstance(walls, list) or "memory-limit-per-process" not in walls:
+        return raised
+    cause = raised.__cause__
+    traceback = cause.traceback if isinstance(cause, RemoteError) else ""
+    message = f"{name} ran out of memory: {str(raised) or 'MemoryError'}"
+    return RemoteOutOfMemory("MemoryError", message, traceback, run_id)
+
+
 def _ended_without_result(response: Mapping[str, Any], name: str, run_id: Optional[str]) -> RemoteError:
     """The error for a run that ended without a response of the function."""
     found = response.get("error")
@@ -238,6 +252,8 @@ def _ended_without_result(response: Mapping[str, Any], name: str, run_id: Option
         lines = [one for one in error.get("traceback") or [] if isinstance(one, str)]
         made = build_exception({"type": error["name"], "message": message, "traceback": "\n".join(lines)}, None, run_id)
         assert isinstance(made, RemoteError)
+        if made.type_name == "MemoryError":
+            return RemoteOutOfMemory("MemoryError", f"{name} ran out of memory: {message}", made.traceback, run_id)
         return made
     if response.get("truncated") is True:
         message = message or "its result was too large and was truncated"

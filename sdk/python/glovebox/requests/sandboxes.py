@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
+from ..errors import ConflictError, NotFoundError
 from ..models.from_json import from_json, list_from_json
 from ..models.network_usage import NetworkFigures
 from ..models.records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
@@ -90,12 +92,10 @@ def create(
         body["ttl_s"] = to_whole_seconds("ttl", ttl)
     if env is not None:
         body["env"] = check_env(env)
-    kept = dict(metadata or {})
-    if name is not None:
-        kept["name"] = name
-    if kept:
-        body["metadata"] = kept
-    for field, value in (("on_timeout", on_timeout), ("agent_id", agent_id), ("min_grade", min_grade)):
+    if metadata:
+        body["metadata"] = dict(metadata)
+    named = (("name", name), ("on_timeout", on_timeout), ("agent_id", agent_id), ("min_grade", min_grade))
+    for field, value in named:
         if value is not None:
             body[field] = value
     if private_ports:
@@ -124,6 +124,31 @@ def _seconds(request_timeout: Optional[Seconds]) -> Optional[float]:
 
 def get(id: str) -> "Request[SandboxInfo]":
     return Request("GET", api_path("sandboxes", id), _info)
+
+
+# A sandbox that is over keeps its name, so a living one is looked for first.
+LIVING = "pending,starting,running,paused"
+_ID = re.compile("sb[a-z0-9]{20}")
+
+
+def is_id(word: str) -> bool:
+    return _ID.fullmatch(word) is not None
+
+
+def matching(word: str, state: Optional[str]) -> "Request[Page]":
+    query = [("match", word), ("state", state), ("limit", 200)]
+    return Request("GET", with_query("/v1/sandboxes", query), Page.of(SandboxInfo, "sandboxes"))
+
+
+def choose(word: str, found: Sequence[SandboxInfo]) -> SandboxInfo:
+    """The one with this name, else the one whose id begins with the word."""
+    chosen = [one for one in found if one.name == word] or list(found)
+    if not chosen:
+        raise NotFoundError(404, "not_found", f"there is no sandbox with the id or name {word!r}")
+    if len(chosen) > 1:
+        ids = ", ".join(one.id for one in chosen[:5])
+        raise ConflictError(409, "ambiguous", f"{word!r} is ambiguous: {len(chosen)} sandboxes match it, like {ids}")
+    return chosen[0]
 
 
 def page(

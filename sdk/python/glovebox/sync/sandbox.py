@@ -81,9 +81,9 @@ class Sandbox:
         """Creates a sandbox from ``template`` (default ``"python"``) or from a ``snapshot``.
 
         ``ttl`` seconds after its creation or its last ``keepalive()`` the server kills it, or pauses it with
-        ``on_timeout="pause"``. ``name`` is stored in the metadata. If a live sandbox has this ``agent_id``, that
-        one is returned, resumed if it was paused. ``fs`` are mounts, like ``["r:/data"]``. ``dependencies`` are
-        packages, which are installed first if needed; ``on_build`` is called with the steps.
+        ``on_timeout="pause"``. ``name`` is for people: no other live sandbox of the project has it. If a live sandbox
+        has this ``agent_id``, that one is returned, resumed if it was paused. ``fs`` are mounts, like ``["r:/data"]``.
+        ``dependencies`` are packages, which are installed first if needed; ``on_build`` is called with the steps.
         """
         client = client or default_client()
         request = requests.create(
@@ -116,9 +116,14 @@ class Sandbox:
 
     @classmethod
     def connect(cls, id: str, *, client: Optional[Client] = None) -> "Sandbox":
-        """An existing sandbox, by its id, in any state."""
+        """An existing sandbox, by its id in any state, its name, or the beginning of its id (4 letters or more)."""
         client = client or default_client()
-        return cls(client, client._do(requests.get(id)))
+        if requests.is_id(id):
+            return cls(client, client._do(requests.get(id)))
+        found = client._do(requests.matching(id, requests.LIVING)).items
+        if not found:
+            found = client._do(requests.matching(id, None)).items
+        return cls(client, requests.choose(id, found))
 
     @classmethod
     def list(
@@ -177,6 +182,11 @@ class Sandbox:
     def template(self) -> str:
         """The template it was created from."""
         return self._record.template
+
+    @property
+    def name(self) -> Optional[str]:
+        """The name that it was created with."""
+        return self._record.name
 
     @property
     def metadata(self) -> Dict[str, str]:
