@@ -99,10 +99,11 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& r
       file && signature->size() == kSignatureBytes && signature->starts_with(kSignaturePrefix);
   if (!is_well_formed) co_return unauthorized("invalid signature");
   const http::RequestOwner stranger{.name = request.owner};
-  if (!searches_.has_room(stranger)) co_return refuse_for_now();
+  const std::shared_ptr<http::FairShare> searches = searches_;
+  if (!searches->has_room(stranger)) co_return refuse_for_now();
   std::string signer;
   {
-    const http::FairShare::Part searching(searches_, stranger, 1);
+    const http::FairShare::Part searching(*searches, stranger, 1);
     signer = co_await signer_of(*file, *signature);
   }
   if (signer.empty()) co_return unauthorized("invalid signature");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,8 +54,10 @@ class SignedFileAccess {
   const AccessTokens& tokens_;
   const node::SessionService& sessions_;
   routing::Worker& worker_;
-  // Whoever asks shows no credential. A search takes milliseconds where thousands of sandboxes are.
-  http::FairShare searches_{64};
+  // A client that asks shows no credential. A search takes milliseconds where thousands of
+  // sandboxes are. Shared with the requests that search: when the server ends, they may outlive
+  // this.
+  const std::shared_ptr<http::FairShare> searches_ = std::make_shared<http::FairShare>(64);
 };
 
 }  // namespace glovebox::e2b
