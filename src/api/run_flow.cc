@@ -74,26 +74,26 @@ struct AnswerTexts {
 };
 
 // May run on the worker: uses only its arguments.
-asio::awaitable<AnswerTexts> write_texts(std::shared_ptr<wire::RunAnswer> answer,
-                                         ExitJson exit_json, bool whole) {
+AnswerTexts write_texts(wire::RunAnswer& answer, const ExitJson& exit_json, bool whole) {
   AnswerTexts texts;
-  texts.exit = exit_json(*answer);
-  if (whole) texts.whole = wire::run_answer_json(texts.exit, answer->outcome);
-  co_return texts;
+  texts.exit = exit_json(answer);
+  if (whole) texts.whole = wire::run_answer_json(texts.exit, answer.outcome);
+  return texts;
 }
 
 // Encodes a small answer here, and a large one on the worker.
-asio::awaitable<AnswerTexts> texts_of(asio::thread_pool& worker,
+asio::awaitable<AnswerTexts> texts_of(routing::Worker& worker, std::string owner,
                                       std::shared_ptr<wire::RunAnswer> answer, ExitJson exit_json,
                                       bool whole) {
   constexpr std::size_t kSmall = 256 * 1024;
   std::size_t size = answer->outcome.out.size() + answer->outcome.err.size();
   for (const std::string& line : answer->results) size += line.size();
   for (const wire::AnswerFile& file : answer->files) size += file.content.size();
-  asio::awaitable<AnswerTexts> writing =
-      write_texts(std::move(answer), std::move(exit_json), whole);
-  if (size <= kSmall) co_return co_await std::move(writing);
-  co_return co_await asio::co_spawn(worker, std::move(writing), asio::use_awaitable);
+  if (size <= kSmall) co_return write_texts(*answer, exit_json, whole);
+  auto writing = [answer, exit_json = std::move(exit_json), whole] {
+    return write_texts(*answer, exit_json, whole);
+  };
+  co_return co_await worker.run(std::move(owner), std::move(writing));
 }
 
 // Sets the template that has the prepared packages; the job can run now.
@@ -150,7 +150,8 @@ Task<Response> RunFlow::run(Request& request, RunResponder& responder, RunHeader
   auto answer = std::make_shared<wire::RunAnswer>(answer_of(run, *report));
   responder.take_output(answer->outcome);
   const bool whole = responder.is_whole() && !report->cancelled;
-  AnswerTexts texts = co_await texts_of(deps_.worker, answer, std::move(exit_json), whole);
+  AnswerTexts texts =
+      co_await texts_of(deps_.worker, request.owner, answer, std::move(exit_json), whole);
   report->outcome.exit_code = answer->outcome.exit_code;
   deps_.log.finished(run, *report, std::move(answer->outcome.out), std::move(answer->outcome.err),
                      texts.exit);

@@ -3,7 +3,6 @@
 // RunResponder decides where the output goes and how the answer ends.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "http/message.h"
 #include "node/runs/run_service.h"
 #include "packages/package_preparation.h"
+#include "routing/worker.h"
 #include "runs/metrics.h"
 #include "runs/run_log.h"
 #include "runs/run_plan.h"
@@ -38,7 +38,7 @@ class RunFlow {
     store::Store& store;
     store::KeyUsage& usage;
     MemoryBudget& memory_budget;
-    asio::thread_pool& worker;  // for answers of many megabytes
+    routing::Worker& worker;  // for answers of many megabytes
   };
   explicit RunFlow(Dependencies dependencies) : deps_(dependencies) {}
 

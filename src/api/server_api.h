@@ -4,7 +4,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -57,6 +56,7 @@
 #include "routing/sandbox_creation.h"
 #include "routing/sandbox_lookup.h"
 #include "routing/template_requests.h"
+#include "routing/worker.h"
 #include "runs/bundle_store.h"
 #include "runs/metrics.h"
 #include "runs/run_log.h"
@@ -132,8 +132,8 @@ class ServerApi {
   const ApiSettings settings;
   bool is_stopping = false;
   std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
-  MemoryBudget memory_budget;   // for answers and input that wait to be read
-  asio::thread_pool worker{1};  // for work that would block the server's one thread too long
+  MemoryBudget memory_budget;  // for answers and input that wait to be read
+  routing::Worker worker;      // for work that would block the server's one thread too long
   runs::Metrics metrics;
   routing::Authenticator authenticator;
   templates::TemplateWatcher watcher;

@@ -84,7 +84,8 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   std::string end = exec_exit_json(process, *all);
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
-  std::string body = co_await deps_.responses.with_output(std::move(end), std::move(outcome));
+  std::string body =
+      co_await deps_.responses.with_output(request.owner, std::move(end), std::move(outcome));
   co_return deps_.responses.respond(std::move(body));
 }
 

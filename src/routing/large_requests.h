@@ -1,39 +1,33 @@
-// Large bodies of requests: parsed on a worker thread, so that the server's one thread is free for
-// other clients.
+// Large bodies of requests: parsed on the worker thread, so that the server's one thread is free
+// for other clients.
 #pragma once
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/task.h"
 #include "http/message.h"
+#include "routing/worker.h"
 
 namespace glovebox::routing {
 
 inline constexpr std::size_t kLargestInlineBody = 256 * 1024;
 
-// Runs on the worker thread: uses only its arguments.
-template <class Parsed>
-Task<Parsed> parse_text(std::shared_ptr<const std::string> text,
-                        Result<Parsed> (*parse)(std::string_view)) {
-  co_return parse(*text);
-}
-
-// Parses the request's body, a large one on the worker. `parse` uses nothing but its argument; the
-// body is there again when this returns. `worker` is borrowed and outlives the call.
-template <class Parsed>
-Task<Parsed> parse_body(asio::thread_pool& worker, http::Request& request,
-                        Result<Parsed> (*parse)(std::string_view)) {
-  if (request.body.size() <= kLargestInlineBody) co_return parse(request.body);
+// Parses the request's body, a large one on the worker. `parse` uses nothing but its argument and
+// what it holds; the body is there again when this returns. `worker` is borrowed and outlives the
+// call.
+template <class Parse>
+asio::awaitable<std::invoke_result_t<Parse&, std::string_view>> parse_body(Worker& worker,
+                                                                           http::Request& request,
+                                                                           Parse parse) {
+  if (request.body.size() <= kLargestInlineBody) co_return parse(std::string_view(request.body));
   // The worker shares the text: it may still be reading when the server ends.
   auto text = std::make_shared<std::string>(std::move(request.body));
-  Task<Parsed> parsing = parse_text<Parsed>(text, parse);
-  Result<Parsed> parsed = co_await asio::co_spawn(worker, std::move(parsing), asio::use_awaitable);
+  auto parsing = [text, parse]() mutable { return parse(std::string_view(*text)); };
+  auto parsed = co_await worker.run(request.owner, std::move(parsing));
   request.body = std::move(*text);
   co_return parsed;
 }

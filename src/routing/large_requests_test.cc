@@ -4,8 +4,12 @@
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <functional>
+#include <future>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace glovebox::routing {
 namespace {
@@ -27,7 +31,7 @@ class RequestBody : public ::testing::Test {
     asio::co_spawn(
         io_,
         [&]() -> asio::awaitable<void> {
-          parsed = co_await parse_body<Parsed>(worker_, request_, parse_here);
+          parsed = co_await parse_body(worker_, request_, parse_here);
         },
         asio::detached);
     io_.run();
@@ -35,7 +39,7 @@ class RequestBody : public ::testing::Test {
   }
 
   asio::io_context io_;
-  asio::thread_pool worker_{1};
+  Worker worker_;
   http::Request request_;
 };
 
@@ -61,6 +65,41 @@ TEST_F(RequestBody, OfTheWrongFormIsAnErrorFromTheWorkerToo) {
   const Result<Parsed> parsed = parse();
   ASSERT_FALSE(parsed.has_value());
   EXPECT_EQ(parsed.error().message(), "bad");
+}
+
+// Thousands of bodies of one owner delay another's by one.
+TEST(LargeBodies, AreParsedInTheirOwnersTurns) {
+  asio::io_context io;
+  Worker worker;
+  std::promise<void> begun, released;
+  std::vector<std::string> order;  // only on the worker's thread, and after its end
+  const auto send = [&](std::string owner, std::function<void()> act) {
+    asio::co_spawn(
+        io,
+        [&worker, owner, act]() -> asio::awaitable<void> {
+          http::Request request;
+          request.owner = owner;
+          request.body = std::string(kLargestInlineBody + 1, 'x');
+          auto parse = [act](std::string_view) {
+            act();
+            return 0;
+          };
+          co_await parse_body(worker, request, parse);
+        },
+        asio::detached);
+  };
+  send("holder", [&] {
+    begun.set_value();
+    released.get_future().wait();
+  });
+  io.poll();
+  begun.get_future().wait();
+  for (int i = 0; i < 3; ++i) send("hostile", [&] { order.push_back("hostile"); });
+  send("victim", [&] { order.push_back("victim"); });
+  io.poll();
+  released.set_value();
+  io.run();
+  EXPECT_EQ(order, (std::vector<std::string>{"hostile", "victim", "hostile", "hostile"}));
 }
 
 }  // namespace

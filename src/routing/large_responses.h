@@ -3,30 +3,31 @@
 // fill the server's memory.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <string>
 
 #include "base/memory_budget.h"
 #include "base/task.h"
 #include "http/message.h"
 #include "model/outcome.h"
+#include "routing/worker.h"
 
 namespace glovebox::routing {
 
 class LargeResponses {
  public:
   // Both are borrowed and outlive this.
-  LargeResponses(asio::thread_pool& worker, MemoryBudget& budget)
-      : worker_(worker), budget_(budget) {}
+  LargeResponses(Worker& worker, MemoryBudget& budget) : worker_(worker), budget_(budget) {}
 
   // `exit_json` is an object; stdout and stderr of the outcome are inserted at its beginning.
-  asio::awaitable<std::string> with_output(std::string exit_json, Outcome outcome);
+  // `owner` is the project in whose turn a large one is written.
+  asio::awaitable<std::string> with_output(std::string owner, std::string exit_json,
+                                           Outcome outcome);
 
   // The answer with that JSON text. kResourceExhausted: too many large answers wait to be read.
   Result<http::Response> respond(std::string body);
 
  private:
-  asio::thread_pool& worker_;
+  Worker& worker_;
   MemoryBudget& budget_;
 };
 

@@ -9,6 +9,7 @@
 #include "packages/package_plan.h"
 #include "routing/refusals.h"
 #include "routing/template_json.h"
+#include "store/project_quota.h"
 #include "templates/template_request.h"
 
 namespace glovebox::routing {
@@ -46,6 +47,7 @@ Response refuse_template(const Error& error, std::chrono::seconds wait) {
   if (error.code() == Errc::kConflict) {
     return Response::refuse(409, "template_exists", error.message());
   }
+  if (store::is_over_quota(error)) return Response::refuse(507, "disk_full", error.message());
   if (error.code() == Errc::kResourceExhausted) {
     Response response = Response::refuse(429, "template_limit", error.message());
     if (wait.count() > 0) response.headers.set("Retry-After", std::to_string(wait.count()));

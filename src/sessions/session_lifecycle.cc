@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "store/project_quota.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {
 
@@ -173,7 +174,16 @@ Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::st
     // All or nothing: everything that can be refused is checked before the first change.
     CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
     const EntryUnlock unlock(entry);
+    const std::string before = record.net;
     CO_TRY_OK(co_await networks_.set(entry, std::move(*request.net)));
+    Result<> saved = co_await registry_.save(entry);
+    if (!saved && store::is_over_quota(saved.error())) {
+      const Result<> back = co_await networks_.set(entry, wire::stored_policy(before));
+      if (!back)
+        log::warn("network policy not set back",
+                  {{"sandbox", record.id.str()}, {"why", back.error().message()}});
+      co_return fail(std::move(saved.error()));
+    }
   }
   if (ttl_s) {
     record.ttl_s = *ttl_s;

@@ -20,6 +20,9 @@ bool is_over_quota(const Error& error);
 // what the small ones leave is for the others, in equal parts (max-min fairness).
 std::uint64_t fair_share(std::uint64_t capacity, std::vector<std::uint64_t> wants);
 
+// Of a template's or snapshot's row without its texts, as the triggers count it (schema.cc).
+inline constexpr std::uint64_t kDefinitionRowBytes = 500;
+
 class ProjectQuota {
  public:
   // Zero: no such limit.

@@ -157,6 +157,54 @@ TEST_F(Quota, SessionsAreRefusedBeyondItUntilOthersEnd) {
   EXPECT_TRUE(add_session(session_of("hostile")));
 }
 
+TEST_F(Quota, ALongerNetworkPolicyIsRefusedBeyondItAndAShortOneNever) {
+  open();
+  SessionRecord session = add_session(session_of("hostile")).value();
+  session.net = std::string(300'000, 'n');
+  EXPECT_TRUE(save(session));
+  SessionRecord other = add_session(session_of("hostile")).value();
+  SessionRecord changed = other;
+  changed.net = std::string(300'000, 'n');
+  const Result<> grown = save(changed);
+  ASSERT_FALSE(grown);
+  EXPECT_TRUE(is_over_quota(grown.error()));
+  EXPECT_EQ(find_session("hostile", other.id)->net, other.net);
+  while (add_session(session_of("hostile"))) {
+  }
+  other.net = std::string(200, 'n');
+  EXPECT_TRUE(save(other));
+  session.net.clear();
+  EXPECT_TRUE(save(session));
+  EXPECT_TRUE(save(changed));
+}
+
+TEST_F(Quota, TemplatesAndSnapshotsAreRefusedBeyondIt) {
+  open();
+  int templates = 0;
+  Result<> added;
+  for (; templates < 1000; ++templates) {
+    TemplateRecord made{.project = "hostile", .name = "t" + std::to_string(templates)};
+    made.definition.id = "tmhostile" + std::to_string(templates);
+    made.definition.env = {"BIG=" + std::string(50'000, 'e')};
+    added = answer_of<void>([&](auto done) { store_->add_template(made, done); });
+    if (!added) break;
+  }
+  ASSERT_FALSE(added);
+  EXPECT_TRUE(is_over_quota(added.error()));
+  EXPECT_EQ(templates, 7);
+  int snapshots = 0;
+  for (; snapshots < 1000; ++snapshots) {
+    const SnapshotRecord made{.project = "hostile", .template_name = "base"};
+    added = answer_of<void>([&](auto done) { store_->add_snapshot(made, done); });
+    if (!added) break;
+  }
+  ASSERT_FALSE(added);
+  EXPECT_TRUE(is_over_quota(added.error()));
+  EXPECT_LT(snapshots, 100);
+  const SnapshotRecord small{.project = "victim", .template_name = "base"};
+  EXPECT_TRUE(answer_of<void>([&](auto done) { store_->add_snapshot(small, done); }));
+}
+
 TEST_F(Quota, ManyProjectsTogetherAreHeldToEqualShares) {
   options_.retention.max_disk_bytes = 2'000'000;
   options_.retention.max_project_bytes = 900'000;

@@ -1,5 +1,6 @@
 #include "store/session_table.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -74,6 +75,13 @@ Result<> write_changes(Database& db, const SessionRecord& session, const std::st
   return {};
 }
 
+// A short policy is never refused: the server itself sets one when it takes a sandbox's network
+// away.
+std::uint64_t counted_net(const std::string& net) {
+  constexpr std::size_t kShortNet = 256;
+  return std::max(net.size(), kShortNet);
+}
+
 Result<std::vector<SessionRecord>> read_all(Statement& select) {
   std::vector<SessionRecord> sessions;
   while (true) {
@@ -123,12 +131,15 @@ Result<> SessionTable::update(const SessionRecord& session) {
                          ", env = x'', port_token = iif(port_token = '', '', '" +
                              std::string(kEndedPortToken) + "')");
   }
-  // Only of its metadata: the rest is short, and a change of its state is never refused.
-  TRY(Statement select, db_.prepare("SELECT length(metadata) FROM sessions WHERE id = ?"));
+  // Only of its metadata and its network policy: the rest is short, and a change of its state is
+  // never refused.
+  TRY(Statement select, db_.prepare("SELECT length(metadata), net FROM sessions WHERE id = ?"));
   TRY(const bool row, select.bind(session.id.str()).next());
-  const std::uint64_t before = row ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+  const std::uint64_t before =
+      row ? static_cast<std::uint64_t>(select.integer(0)) + counted_net(select.text(1)) : 0;
   select = Statement();
-  if (const std::uint64_t after = pack_metadata(session.metadata).size(); row && after > before) {
+  const std::uint64_t after = pack_metadata(session.metadata).size() + counted_net(session.net);
+  if (row && after > before) {
     TRY_OK(quota_.admit(session.project, after - before));
   }
   return write_changes(db_, session, "");
@@ -264,6 +275,7 @@ Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
                   "created_ms, template_id, dependencies, layer) "
                   "VALUES(?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string dependencies = pack_dependencies(snapshot.dependencies);
+  TRY_OK(quota_.admit(snapshot.project, kDefinitionRowBytes + dependencies.size()));
   TRY_OK(insert
              .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
                    snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms,

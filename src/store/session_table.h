@@ -54,8 +54,9 @@ class SessionTable {
 
 class SnapshotTable {
  public:
-  explicit SnapshotTable(Database& db) : db_(db) {}
+  SnapshotTable(Database& db, ProjectQuota& quota) : db_(db), quota_(quota) {}
 
+  // is_over_quota() when its project has no room for it.
   Result<> insert(const SnapshotRecord& snapshot);
   Result<> remove(const SnapshotId& id);
   Result<> set_layer(const SnapshotId& id, const std::string& layer);
@@ -63,6 +64,7 @@ class SnapshotTable {
 
  private:
   Database& db_;
+  ProjectQuota& quota_;
 };
 
 }  // namespace glovebox::store

@@ -52,8 +52,8 @@ SqliteWorker::SqliteWorker(StoreOptions the_options, Database database)
       runs(db),
       requests(db, quota, options.idempotency_age, options.kept_idempotent_answer_bytes),
       sessions(db, quota),
-      snapshots(db),
-      templates(db),
+      snapshots(db, quota),
+      templates(db, quota),
       sweeper(db, {runs, requests, sessions, usages}, options.retention, options.directory) {}
 
 Result<> SqliteWorker::load() {

@@ -22,6 +22,8 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
   const std::string env = pack_texts(definition.env);
   const std::string dependencies = pack_dependencies(made.dependencies);
   const Limits& limits = definition.limits;
+  TRY_OK(quota_.admit(made.project, kDefinitionRowBytes + preload.size() + env.size() +
+                                        dependencies.size() + made.description.size()));
   TRY_OK(insert
              .bind(definition.id, made.project, made.name, definition.from, made.description,
                    made.key_id, made.created_ms, Blob{preload}, Blob{env},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/project_quota.h"
 #include "store/sqlite.h"
 #include "store/template_record.h"
 
@@ -13,8 +14,9 @@ namespace glovebox::store {
 
 class TemplateTable {
  public:
-  explicit TemplateTable(Database& db) : db_(db) {}
+  TemplateTable(Database& db, ProjectQuota& quota) : db_(db), quota_(quota) {}
 
+  // is_over_quota() when its project has no room for it.
   Result<> insert(const TemplateRecord& made);
   // kNotFound.
   Result<> remove(const std::string& id);
@@ -24,6 +26,7 @@ class TemplateTable {
 
  private:
   Database& db_;
+  ProjectQuota& quota_;
 };
 
 }  // namespace glovebox::store

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "http/status.h"
+#include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "routing/run_output.h"
 #include "routing/sandbox_lookup.h"
@@ -102,7 +103,8 @@ Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& req
   Outcome outcome = std::move(report->outcome);
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
-  std::string body = co_await deps.responses.with_output(std::move(end), std::move(outcome));
+  std::string body =
+      co_await deps.responses.with_output(request.owner, std::move(end), std::move(outcome));
   co_return deps.responses.respond(std::move(body));
 }
 
@@ -143,7 +145,7 @@ std::span<const routing::RouteRow<CodeRoutes>> CodeRoutes::rows() {
 
 Task<Response> CodeRoutes::post_code(Request& request, ResponseWriter& writer) {
   CO_TRY(const auto session, deps_.lookup.session_of(request));
-  CO_TRY(CodeRequest code, parse_code(request.body));
+  CO_TRY(CodeRequest code, co_await routing::parse_body(deps_.worker, request, parse_code));
   request.body = std::string();  // it can be large
   const auto table = deps_.contexts.of(session);
   CO_TRY(const auto context, co_await context_for(table, code));

@@ -9,6 +9,7 @@
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_lookup.h"
+#include "routing/worker.h"
 #include "sessions/contexts/context_table.h"
 
 namespace glovebox::api {
@@ -21,6 +22,7 @@ class CodeRoutes {
     sessions::Contexts& contexts;
     MemoryBudget& memory_budget;
     routing::LargeResponses& responses;
+    routing::Worker& worker;  // for large bodies
   };
   explicit CodeRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

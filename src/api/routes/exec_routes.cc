@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "sessions/processes/process_json.h"
 
@@ -50,7 +51,8 @@ std::span<const routing::RouteRow<ExecRoutes>> ExecRoutes::rows() {
 
 Task<Response> ExecRoutes::post_exec(Request& request, ResponseWriter&) {
   CO_TRY(auto session, deps_.lookup.session_of(request));
-  CO_TRY(sessions::ExecRequest exec, sessions::parse_exec_request(request.body));
+  CO_TRY(sessions::ExecRequest exec,
+         co_await routing::parse_body(deps_.worker, request, sessions::parse_exec_request));
   request.body = std::string();  // it can be large
   Result<Response> answer = fail(Errc::kInternal, "nothing was started");
   if (exec.background) {

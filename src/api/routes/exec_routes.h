@@ -8,6 +8,7 @@
 #include "routing/exec_runner.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_lookup.h"
+#include "routing/worker.h"
 #include "sessions/processes/process_starter.h"
 
 namespace glovebox::api {
@@ -19,6 +20,7 @@ class ExecRoutes {
     const routing::SandboxLookup& lookup;
     sessions::ProcessStarter& processes;
     routing::ExecRunner& execs;
+    routing::Worker& worker;  // for large bodies
   };
   explicit ExecRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

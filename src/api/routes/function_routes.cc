@@ -53,8 +53,7 @@ std::span<const routing::RouteRow<FunctionRoutes>> FunctionRoutes::rows() {
 Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter& writer) {
   const auto who = deps_.authenticator.principal_of(request);
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
-  auto parsed = co_await routing::parse_body<wire::FunctionRequest>(deps_.worker, request,
-                                                                    wire::parse_function_request);
+  auto parsed = co_await routing::parse_body(deps_.worker, request, wire::parse_function_request);
   if (!parsed) co_return routing::refuse_run(parsed.error());
   co_await deps_.watcher.wait_until_known();
   auto plan = plan_call(deps_, std::move(*parsed), who->project);

@@ -3,13 +3,13 @@
 // runs the guest half of src/wire/functions/function_call.h.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "api/run_flow.h"
 #include "http/message.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
 
@@ -23,7 +23,7 @@ class FunctionRoutes {
     templates::TemplateWatcher& watcher;
     const runs::RunPlanner& planner;
     RunFlow& flow;
-    asio::thread_pool& worker;  // for large bodies
+    routing::Worker& worker;  // for large bodies
   };
   explicit FunctionRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

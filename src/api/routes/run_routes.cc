@@ -26,8 +26,7 @@ std::span<const routing::RouteRow<RunRoutes>> RunRoutes::rows() {
 Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
   const auto who = deps_.authenticator.principal_of(request);
   if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
-  auto parsed = co_await routing::parse_body<wire::RunRequest>(deps_.worker, request,
-                                                               wire::parse_run_request);
+  auto parsed = co_await routing::parse_body(deps_.worker, request, wire::parse_run_request);
   if (!parsed) co_return routing::refuse_run(parsed.error());
   std::shared_ptr<const std::string> bundle;
   if (!parsed->bundle.empty()) {

@@ -2,13 +2,13 @@
 // the answer.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "api/run_flow.h"
 #include "http/message.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "runs/bundle_store.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
@@ -24,7 +24,7 @@ class RunRoutes {
     const runs::RunPlanner& planner;
     RunFlow& flow;
     runs::BundleStore& bundles;
-    asio::thread_pool& worker;  // for large bodies
+    routing::Worker& worker;  // for large bodies
   };
   explicit RunRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

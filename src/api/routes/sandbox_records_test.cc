@@ -103,6 +103,23 @@ class SmallQuota : public SandboxRecords {
   SmallQuota() : SandboxRecords({.max_project_bytes = 20'000}) {}
 };
 
+TEST_F(SmallQuota, ANetworkPolicyThatDoesNotFitIsRefusedAndTheOldOneIsInForce) {
+  const std::string path = make(R"({"profile":{"net":{"allow":["kept.example.com"]}}})");
+  std::string rules;
+  for (int i = 0; i < 200; ++i) {
+    rules += (i == 0 ? "\"" : ",\"") + std::string(60, 'a') + "." + std::string(60, 'b') +
+             std::to_string(i) + ".example.com\"";
+  }
+  const Answer refused = send(Method::kPatch, path, R"({"net":{"allow":[)" + rules + "]}}");
+  EXPECT_EQ(refused.status, 507) << refused.body;
+  EXPECT_EQ(code_of(refused), "disk_full");
+  const json::value net = json::parse(send(Method::kGet, path).body).at("net");
+  EXPECT_EQ(json::serialize(net.at("allow")), R"(["kept.example.com"])");
+  const SandboxId id = SandboxId::parse(path.substr(1)).value();
+  EXPECT_EQ(test_.networks.set.at(id).policy.allow.size(), 1u);
+  EXPECT_EQ(send(Method::kPatch, path, R"({"net":{"allow":["new.example.com"]}})").status, 200);
+}
+
 TEST_F(SmallQuota, WhatDoesNotFitIsRefusedAndTheRestStays) {
   const std::string path = make("{" + metadata("ada", 0) + "}");
   const Answer refused = send(Method::kPatch, path, "{" + metadata("bob", 10) + "}");

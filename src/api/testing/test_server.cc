@@ -49,8 +49,10 @@ asio::awaitable<void> handle(TestServer& test, std::shared_ptr<Exchange> exchang
   const std::string raw = request.target.substr(0, request.target.find('?'));
   http::Router::Match match = test.router.find(request.method, raw);
   Result<http::Response> result = http::Response::refuse(404, "not_found", "no route");
+  const http::Route* first = test.api->route_first(request);
+  if (first != nullptr) match.route = first;
   if (match.route != nullptr) {
-    request.path_params = std::move(match.params);
+    if (first == nullptr) request.path_params = std::move(match.params);
     request.route = match.route->pattern;
     const http::Route& route = *match.route;
     if (auto refused = route.admit ? route.admit(request) : std::nullopt) {

@@ -30,7 +30,7 @@ Dialect::Dialect(const Dependencies& on, Settings settings)
       names_(on.node, on.templates, on.snapshots),
       sandbox_json_(tokens_, settings_),
       access_(on.access, tokens_),
-      file_access_(access_, tokens_, on.session_service),
+      file_access_(access_, tokens_, on.session_service, on.worker),
       processes_(std::make_shared<ProcessRegistry>(
           ProcessRegistry::Dependencies{on.io, on.session_service, on.sessions, on.oom_kills})),
       watchers_(std::make_shared<Watchers>(on.io)),
@@ -47,7 +47,7 @@ Dialect::Dialect(const Dependencies& on, Settings settings)
       watch_({on.io, access_, *watchers_, on.is_stopping}),
       files_(file_access_),
       envd_({access_, on.sessions, on.sampler}),
-      interpreter_({on.io, access_, on.contexts, on.sessions}),
+      interpreter_({on.io, access_, on.contexts, on.sessions, on.worker}),
       envd_router_(make_envd_router(on.authenticator)) {}
 
 EnvdRouter Dialect::make_envd_router(const routing::Authenticator& authenticator) {

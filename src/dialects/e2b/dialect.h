@@ -32,6 +32,7 @@
 #include "dialects/e2b/settings.h"
 #include "routing/port_dialect.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 
 namespace glovebox::e2b {
 
@@ -56,6 +57,7 @@ struct Dependencies {
   const routing::Authenticator& authenticator;
   routing::SandboxAccess& access;
   routing::SandboxCreation& creation;
+  routing::Worker& worker;  // for large bodies
   const bool& is_stopping;  // the server
 };
 

@@ -13,7 +13,7 @@ Dialect::Dialect(const Dependencies& on, Settings settings, std::string server_v
           settings_),
       file_tools_(sandboxes_, on.memory_budget, settings_),
       toolbox_(code_tools_, file_tools_, sandboxes_),
-      messages_({on.io, on.authenticator, on.watcher, on.responses, on.memory_budget,
+      messages_({on.io, on.authenticator, on.watcher, on.responses, on.worker, on.memory_budget,
                  conversations_, sandboxes_, toolbox_},
                 settings_, std::move(server_version)) {}
 

@@ -22,6 +22,7 @@
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_creation.h"
+#include "routing/worker.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
@@ -39,6 +40,7 @@ struct Dependencies {
   const routing::Authenticator& authenticator;
   routing::SandboxCreation& creation;
   routing::LargeResponses& responses;
+  routing::Worker& worker;
   sessions::Sessions& sessions;
   sessions::SessionRegistry& registry;
   sessions::SessionLifecycle& lifecycle;

@@ -7,6 +7,7 @@
 #include "dialects/mcp/active_call.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/tool_list.h"
+#include "routing/large_requests.h"
 #include "wire/json/object_reader.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/packages/dependencies_json.h"
@@ -168,7 +169,7 @@ std::span<const routing::RouteRow<MessageRoutes>> MessageRoutes::rows() {
 Task<Response> MessageRoutes::post_message(Request& request, ResponseWriter& writer) {
   CO_TRY(routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
   if (auto refused = check_headers(request)) co_return std::move(*refused);
-  auto parsed = parse_message(request.body);
+  auto parsed = co_await routing::parse_body(deps_.worker, request, parse_message);
   request.body = std::string();  // it can be large
   if (!parsed) co_return json_answer(error_text(parsed.error()), 400);
   Message message = std::move(*parsed);

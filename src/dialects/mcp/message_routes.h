@@ -20,6 +20,7 @@
 #include "routing/authenticator.h"
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "templates/template_watcher.h"
 
 namespace glovebox::mcp {
@@ -32,6 +33,7 @@ class MessageRoutes {
     const routing::Authenticator& authenticator;
     templates::TemplateWatcher& watcher;
     routing::LargeResponses& responses;
+    routing::Worker& worker;  // for large messages
     MemoryBudget& memory_budget;
     Conversations& conversations;
     ConversationSandboxes& sandboxes;

@@ -5,7 +5,8 @@ namespace glovebox::sessions_api {
 Dialect::Dialect(const Dependencies& on)
     : session_routes_({on.authenticator, on.registry, on.lifecycle, on.creation, executions_}),
       execution_routes_({on.io, on.store, on.authenticator, on.sessions, on.registry, on.lifecycle,
-                         on.contexts, on.run_log, on.memory_budget, on.responses, executions_}),
+                         on.contexts, on.run_log, on.memory_budget, on.responses, on.worker,
+                         executions_}),
       container_routes_({on.store, on.authenticator, on.registry}),
       template_routes_(on.templates) {}
 

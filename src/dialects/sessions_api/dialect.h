@@ -19,6 +19,7 @@
 #include "routing/route_table.h"
 #include "routing/sandbox_creation.h"
 #include "routing/template_requests.h"
+#include "routing/worker.h"
 #include "runs/run_log.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/session_lifecycle.h"
@@ -36,6 +37,7 @@ struct Dependencies {
   routing::SandboxCreation& creation;
   const routing::TemplateRequests& templates;
   routing::LargeResponses& responses;
+  routing::Worker& worker;
   runs::RunLog& run_log;
   sessions::Sessions& sessions;
   sessions::SessionRegistry& registry;

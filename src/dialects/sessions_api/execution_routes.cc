@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "dialects/sessions_api/requests.h"
+#include "routing/large_requests.h"
 #include "sessions/contexts/cell_json.h"
 #include "store/store_call.h"
 #include "wire/json/strict_json.h"
@@ -139,7 +140,7 @@ std::span<const routing::RouteRow<ExecutionRoutes>> ExecutionRoutes::rows() {
 
 Task<Response> ExecutionRoutes::execute(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(ExecuteRequest wanted, parse_execute(request.body));
+  CO_TRY(ExecuteRequest wanted, co_await routing::parse_body(deps_.worker, request, parse_execute));
   request.body = std::string();  // it can be large
   std::string id(request.param("id"));
   CO_TRY(store::SessionRecord record, co_await deps_.registry.get(caller.project, id));
@@ -202,7 +203,8 @@ asio::awaitable<void> ExecutionRoutes::run_job(Job job) {
   Outcome outcome = std::move(report.outcome);
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
-  std::string answer = co_await deps_.responses.with_output(std::move(text), std::move(outcome));
+  std::string answer =
+      co_await deps_.responses.with_output(job.record.project, std::move(text), std::move(outcome));
   // Before the result can be read: a client that has it finds the session ended.
   if (mode_of(job.record) == Mode::kEphemeral) {
     const std::string id = job.record.id.str();
@@ -256,8 +258,8 @@ Task<Response> ExecutionRoutes::result_from_store(store::SessionRecord record,
   Outcome outcome;
   outcome.out = std::move(run->out);
   outcome.err = std::move(run->err);
-  std::string body =
-      co_await deps_.responses.with_output(std::move(run->answer), std::move(outcome));
+  std::string body = co_await deps_.responses.with_output(record.project, std::move(run->answer),
+                                                          std::move(outcome));
   co_return deps_.responses.respond(std::move(body));
 }
 

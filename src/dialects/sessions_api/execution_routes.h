@@ -14,6 +14,7 @@
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
 #include "routing/run_output.h"
+#include "routing/worker.h"
 #include "runs/run_log.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/session_lifecycle.h"
@@ -38,6 +39,7 @@ class ExecutionRoutes {
     runs::RunLog& run_log;
     MemoryBudget& memory_budget;
     routing::LargeResponses& responses;
+    routing::Worker& worker;  // for large bodies
     Executions& executions;
   };
   explicit ExecutionRoutes(Dependencies dependencies) : deps_(dependencies) {}

@@ -8,8 +8,9 @@ Dialect::Dialect(const Dependencies& on, Settings settings)
     : settings_(std::move(settings)),
       client_sessions_({on.authenticator, on.registry, on.sessions}, settings_),
       session_routes_({client_sessions_, on.registry, on.lifecycle, on.creation}, settings_),
-      execute_routes_({client_sessions_, on.contexts, on.execs, on.memory_budget, on.responses},
-                      settings_),
+      execute_routes_(
+          {client_sessions_, on.contexts, on.execs, on.memory_budget, on.responses, on.worker},
+          settings_),
       upload_routes_(client_sessions_),
       file_routes_(client_sessions_) {}
 

@@ -18,6 +18,7 @@
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_creation.h"
+#include "routing/worker.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/session_lifecycle.h"
 #include "sessions/session_registry.h"
@@ -31,6 +32,7 @@ struct Dependencies {
   routing::SandboxCreation& creation;
   routing::ExecRunner& execs;
   routing::LargeResponses& responses;
+  routing::Worker& worker;
   sessions::Sessions& sessions;
   const sessions::SessionRegistry& registry;
   sessions::SessionLifecycle& lifecycle;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "routing/run_output.h"
 #include "sessions/contexts/cell_json.h"
@@ -75,35 +76,42 @@ std::span<const routing::RouteRow<ExecuteRoutes>> ExecuteRoutes::rows() {
 
 Task<Response> ExecuteRoutes::execute_code(Request& request, ResponseWriter&) {
   CO_TRY(const ClientSession session, deps_.clients.parse(request));
-  CO_TRY(CodeRequest code, parse_code(request.body, settings_.timeout));
+  auto parse = [timeout = settings_.timeout](std::string_view body) {
+    return parse_code(body, timeout);
+  };
+  CO_TRY(CodeRequest code, co_await routing::parse_body(deps_.worker, request, parse));
   request.body = std::string();  // it can be large
   CO_TRY(const store::SessionRecord record, deps_.clients.find(session));
   const milliseconds default_timeout = deps_.clients.default_timeout(record);
   CO_TRY(auto running, deps_.clients.use(session, record));
   if (code.shell) {
-    std::string exec = translate_script(code, default_timeout);
-    co_return co_await run_exec(request, std::move(running), std::move(exec));
+    request.body = translate_script(code, default_timeout);
+    CO_TRY(sessions::ExecRequest exec,
+           co_await routing::parse_body(deps_.worker, request, sessions::parse_exec_request));
+    request.body = std::string();
+    co_return co_await deps_.execs.run(request, std::move(running), std::move(exec));
   }
   co_return co_await run_python(request, std::move(running), std::move(code), default_timeout);
 }
 
 Task<Response> ExecuteRoutes::execute_command(Request& request, ResponseWriter&) {
   CO_TRY(const ClientSession session, deps_.clients.parse(request));
+  const milliseconds longest = settings_.timeout;
   // A malformed request is reported before a missing session.
-  CO_TRY_OK(translate_command(request.body, settings_.timeout, milliseconds(1)));
+  auto check = [longest](std::string_view body) {
+    return translate_command(body, longest, milliseconds(1));
+  };
+  CO_TRY_OK(co_await routing::parse_body(deps_.worker, request, check));
   CO_TRY(const store::SessionRecord record, deps_.clients.find(session));
-  CO_TRY(std::string exec,
-         translate_command(request.body, settings_.timeout, deps_.clients.default_timeout(record)));
+  const milliseconds default_timeout = deps_.clients.default_timeout(record);
+  auto parse = [longest, default_timeout](std::string_view body) -> Result<sessions::ExecRequest> {
+    TRY(const std::string exec, translate_command(body, longest, default_timeout));
+    return sessions::parse_exec_request(exec);
+  };
+  CO_TRY(sessions::ExecRequest exec, co_await routing::parse_body(deps_.worker, request, parse));
   request.body = std::string();  // it can be large
   CO_TRY(auto running, deps_.clients.use(session, record));
-  co_return co_await run_exec(request, std::move(running), std::move(exec));
-}
-
-Task<Response> ExecuteRoutes::run_exec(Request& request, std::shared_ptr<node::Session> session,
-                                       std::string exec_body) {
-  CO_TRY(sessions::ExecRequest exec, sessions::parse_exec_request(exec_body));
-  exec_body = std::string();
-  co_return co_await deps_.execs.run(request, std::move(session), std::move(exec));
+  co_return co_await deps_.execs.run(request, std::move(running), std::move(exec));
 }
 
 Task<Response> ExecuteRoutes::run_python(Request& request, std::shared_ptr<node::Session> session,
@@ -134,7 +142,8 @@ Task<Response> ExecuteRoutes::run_python(Request& request, std::shared_ptr<node:
   Outcome outcome = std::move(report->outcome);
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
-  std::string body = co_await deps_.responses.with_output(std::move(text), std::move(outcome));
+  std::string body =
+      co_await deps_.responses.with_output(request.owner, std::move(text), std::move(outcome));
   co_return deps_.responses.respond(std::move(body));
 }
 

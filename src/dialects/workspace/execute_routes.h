@@ -16,6 +16,7 @@
 #include "routing/exec_runner.h"
 #include "routing/large_responses.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "sessions/contexts/context_table.h"
 
 namespace glovebox::workspace {
@@ -29,6 +30,7 @@ class ExecuteRoutes {
     routing::ExecRunner& execs;
     MemoryBudget& memory_budget;
     routing::LargeResponses& responses;
+    routing::Worker& worker;  // for large bodies
   };
   ExecuteRoutes(Dependencies dependencies, const Settings& settings)
       : deps_(dependencies), settings_(settings) {}
@@ -41,9 +43,6 @@ class ExecuteRoutes {
  private:
   Task<http::Response> run_python(http::Request& request, std::shared_ptr<node::Session> session,
                                   CodeRequest code, std::chrono::milliseconds default_timeout);
-  // `exec_body` is a body of POST /v1/sandboxes/{id}/exec.
-  Task<http::Response> run_exec(http::Request& request, std::shared_ptr<node::Session> session,
-                                std::string exec_body);
 
   const Dependencies deps_;
   const Settings& settings_;

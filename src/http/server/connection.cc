@@ -291,6 +291,7 @@ std::optional<Response> Connection::charge(Exchanged& exchanged) {
     if (owner.kind != RequestOwner::Kind::kStranger) exchanged.owner = std::move(owner);
   }
   const RequestOwner& owner = exchanged.owner;
+  exchanged.request.owner = owner.name;
   if (owner.kind == RequestOwner::Kind::kProject) membership_.set_project(owner.name);
   if (!exchanged.match.route->is_always_served) {
     if (!server_->requests.has_room(owner)) return refuse_request_for_now();

@@ -173,7 +173,7 @@ export interface paths {
          * @description A new `ttl_s` counts from now, or, for a paused sandbox, from when it is resumed. `metadata`
          *     replaces all existing metadata, and `net` replaces the whole network policy: it applies to
          *     new connections at once, and open connections that it forbids are closed. 507: the metadata
-         *     does not fit into the project's share of the store.
+         *     or the network policy does not fit into the project's share of the store.
          */
         patch: operations["changeSandbox"];
         trace?: never;

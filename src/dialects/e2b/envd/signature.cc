@@ -41,6 +41,19 @@ std::optional<SignedFile> signed_file(const http::Request& request, FileAccess a
   return file;
 }
 
+bool is_signed_by(const AccessTokens& tokens, std::string_view sandbox, const SignedFile& file,
+                  const std::string& signature) {
+  const std::string token = tokens.token_of(sandbox);
+  return !token.empty() && equal_in_constant_time(file_signature(file, token), signature);
+}
+
+AgentAccess::Admission refuse_for_now() {
+  AgentAccess::Admission admission;
+  admission.refusal = refusal(503, "too many signed URLs are being checked; try again shortly");
+  admission.refusal->headers.set("Retry-After", "1");
+  return admission;
+}
+
 bool is_expired(const SignedFile& file) {
   return file.expires_s && *file.expires_s < wall_clock_ms() / 1000;
 }
@@ -62,20 +75,18 @@ std::string file_signature(const SignedFile& file, std::string_view token) {
   return std::string(kSignaturePrefix) + encoded;
 }
 
-bool SignedFileAccess::is_signed_by(std::string_view sandbox, const SignedFile& file,
-                                    const std::string& signature) const {
-  const std::string token = tokens_.token_of(sandbox);
-  return !token.empty() && equal_in_constant_time(file_signature(file, token), signature);
-}
-
-std::string SignedFileAccess::signer_of(const SignedFile& file,
-                                        const std::string& signature) const {
-  std::string signer;
-  // All are tried, so that the duration does not reveal which one it is.
-  for (const SandboxId& id : sessions_.sessions()) {
-    if (is_signed_by(id.str(), file, signature)) signer = id.str();
-  }
-  return signer;
+asio::awaitable<std::string> SignedFileAccess::signer_of(SignedFile file, std::string signature) {
+  auto search = [tokens = tokens_, all = sessions_.sessions(), file = std::move(file),
+                 signature = std::move(signature)] {
+    std::string signer;
+    // All are tried, so that the duration does not reveal which one it is.
+    for (const SandboxId& id : all) {
+      if (is_signed_by(tokens, id.str(), file, signature)) signer = id.str();
+    }
+    return signer;
+  };
+  // All searches are one owner's: projects wait for one of them at most.
+  co_return co_await worker_.run("", std::move(search));
 }
 
 asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& request,
@@ -86,7 +97,15 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& r
   if (signature == nullptr) co_return unauthorized("missing signature query parameter");
   const bool is_well_formed =
       file && signature->size() == kSignatureBytes && signature->starts_with(kSignaturePrefix);
-  const std::string signer = is_well_formed ? signer_of(*file, *signature) : std::string();
+  if (!is_well_formed) co_return unauthorized("invalid signature");
+  const http::RequestOwner stranger{.name = request.owner};
+  const std::shared_ptr<http::FairShare> searches = searches_;
+  if (!searches->has_room(stranger)) co_return refuse_for_now();
+  std::string signer;
+  {
+    const http::FairShare::Part searching(*searches, stranger, 1);
+    signer = co_await signer_of(*file, *signature);
+  }
   if (signer.empty()) co_return unauthorized("invalid signature");
   if (is_expired(*file)) co_return unauthorized("signature is already expired");
   request.path_params.add("id", signer);
@@ -98,7 +117,8 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit_named(
     const std::string* signature) {
   const std::string_view id = request.param("id");
   const std::string_view token = request.header("X-Access-Token");
-  const bool is_signed = signature != nullptr && file && is_signed_by(id, *file, *signature);
+  const bool is_signed =
+      signature != nullptr && file && is_signed_by(tokens_, id, *file, *signature);
   const AccessToken needed = is_signed ? AccessToken::kReplaced : AccessToken::kOptional;
   AgentAccess::Admission admission = co_await access_.admit(request, needed);
   if (admission.refusal) co_return admission;

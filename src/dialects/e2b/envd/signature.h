@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,9 @@
 #include "dialects/e2b/access_tokens.h"
 #include "dialects/e2b/agent_access.h"
 #include "http/message.h"
+#include "http/server/fair_share.h"
 #include "node/sessions/session_service.h"
+#include "routing/worker.h"
 
 namespace glovebox::e2b {
 
@@ -33,18 +36,16 @@ class SignedFileAccess {
  public:
   // All are borrowed and outlive this.
   SignedFileAccess(AgentAccess& access, const AccessTokens& tokens,
-                   const node::SessionService& sessions)
-      : access_(access), tokens_(tokens), sessions_(sessions) {}
+                   const node::SessionService& sessions, routing::Worker& worker)
+      : access_(access), tokens_(tokens), sessions_(sessions), worker_(worker) {}
 
   // To the sandbox that the request names or, when it names none, to the one that signed it, which
   // is added as path parameter "id".
   asio::awaitable<AgentAccess::Admission> admit(http::Request& request, FileAccess access);
 
  private:
-  bool is_signed_by(std::string_view sandbox, const SignedFile& file,
-                    const std::string& signature) const;
-  // Empty: no sandbox of this server did.
-  std::string signer_of(const SignedFile& file, const std::string& signature) const;
+  // Empty: no sandbox of this server did. Hashes for every sandbox, so it is done on the worker.
+  asio::awaitable<std::string> signer_of(SignedFile file, std::string signature);
   asio::awaitable<AgentAccess::Admission> admit_named(const http::Request& request,
                                                       const std::optional<SignedFile>& file,
                                                       const std::string* signature);
@@ -52,6 +53,11 @@ class SignedFileAccess {
   AgentAccess& access_;
   const AccessTokens& tokens_;
   const node::SessionService& sessions_;
+  routing::Worker& worker_;
+  // A client that asks shows no credential. A search takes milliseconds where thousands of
+  // sandboxes are. Shared with the requests that search: when the server ends, they may outlive
+  // this.
+  const std::shared_ptr<http::FairShare> searches_ = std::make_shared<http::FairShare>(64);
 };
 
 }  // namespace glovebox::e2b

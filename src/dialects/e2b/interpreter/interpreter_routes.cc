@@ -8,6 +8,7 @@
 #include "dialects/e2b/interpreter/interpreter_json.h"
 #include "dialects/e2b/interpreter/interpreter_stream.h"
 #include "http/router.h"
+#include "routing/large_requests.h"
 
 namespace glovebox::e2b {
 
@@ -132,7 +133,7 @@ Task<Response> InterpreterRoutes::execute(Request& request, ResponseWriter& writ
   AgentAccess::Admission admission =
       co_await deps_.access.admit_to_interpreter(request, AccessToken::kRequired);
   if (admission.refusal) co_return std::move(*admission.refusal);
-  auto wanted = read_execute(request.body);
+  auto wanted = co_await routing::parse_body(deps_.worker, request, read_execute);
   if (!wanted) co_return plain_refusal(400, wanted.error().message());
   request.body = std::string();  // it can be large
   const auto language = read_language(wanted->language.value_or("python"));

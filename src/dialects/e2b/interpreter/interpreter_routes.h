@@ -11,6 +11,7 @@
 #include "dialects/e2b/agent_access.h"
 #include "http/message.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/sessions.h"
 
@@ -24,6 +25,7 @@ class InterpreterRoutes {
     AgentAccess& access;
     sessions::Contexts& contexts;
     sessions::Sessions& sessions;
+    routing::Worker& worker;  // for large bodies
   };
   explicit InterpreterRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -1,4 +1,4 @@
-#include "store/store_thread.h"
+#include "store/fair_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,7 @@ using ::testing::ElementsAre;
 // The thread is held by a first job until release(); what was done since then, in order.
 class HeldThread {
  public:
-  explicit HeldThread(std::size_t max_jobs)
-      : thread_(max_jobs, {}, [] { return std::chrono::milliseconds(60'000); }) {
+  explicit HeldThread(std::size_t max_jobs) : thread_(max_jobs) {
     std::promise<void> begun;
     std::future<void> has_begun = begun.get_future();
     thread_.run("holder", [this, &begun] {
@@ -41,10 +40,10 @@ class HeldThread {
   std::promise<void> released_;
   bool is_released_ = false;
   std::vector<std::string> done_;  // only on the thread, and after its end
-  StoreThread thread_;
+  FairThread thread_;
 };
 
-TEST(StoreThread, OwnersTakeTurnsAndEachKeepsItsOrder) {
+TEST(FairThread, OwnersTakeTurnsAndEachKeepsItsOrder) {
   HeldThread thread(100);
   for (const char* job : {"a1", "a2", "a3", "a4"}) EXPECT_TRUE(thread.add("a", job));
   for (const char* job : {"b1", "b2"}) EXPECT_TRUE(thread.add("b", job));
@@ -53,7 +52,7 @@ TEST(StoreThread, OwnersTakeTurnsAndEachKeepsItsOrder) {
   EXPECT_THAT(thread.release(), ElementsAre("a1", "b1", "c1", "a2", "b2", "a3", "a4"));
 }
 
-TEST(StoreThread, OneOwnerHasAtMostHalfOfThePlaces) {
+TEST(FairThread, OneOwnerHasAtMostHalfOfThePlaces) {
   HeldThread thread(10);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(thread.add("a", "a"));
   EXPECT_FALSE(thread.add("a", "too many"));

@@ -1,12 +1,20 @@
-#include "store/store_thread.h"
+#include "store/fair_thread.h"
 
 #include <pthread.h>
 #include <signal.h>
 
-namespace glovebox::store {
+#include <utility>
 
-StoreThread::StoreThread(std::size_t max_jobs, Post post, Tick tick)
-    : max_jobs_(max_jobs), post_(std::move(post)), tick_(std::move(tick)) {
+namespace glovebox::store {
+namespace {
+
+// Waits until a time point that is too far away end at once.
+constexpr std::chrono::milliseconds kNoTick = std::chrono::hours(24);
+
+}  // namespace
+
+FairThread::FairThread(std::size_t max_jobs, Tick tick)
+    : max_jobs_(max_jobs), tick_(std::move(tick)) {
   // Signals are the server thread's business: a new thread inherits this mask.
   sigset_t all;
   sigset_t before;
@@ -16,7 +24,7 @@ StoreThread::StoreThread(std::size_t max_jobs, Post post, Tick tick)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void StoreThread::stop() {
+void FairThread::stop() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -26,7 +34,7 @@ void StoreThread::stop() {
   thread_.join();
 }
 
-bool StoreThread::run(const std::string& owner, std::function<void()> job) {
+bool FairThread::run(const std::string& owner, std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
     const auto own = jobs_.find(owner);
@@ -40,7 +48,7 @@ bool StoreThread::run(const std::string& owner, std::function<void()> job) {
   return true;
 }
 
-void StoreThread::wake() {
+void FairThread::wake() {
   {
     const std::lock_guard lock(mutex_);
     woken_ = true;
@@ -48,12 +56,12 @@ void StoreThread::wake() {
   changed_.notify_one();
 }
 
-std::size_t StoreThread::waiting() const {
+std::size_t FairThread::waiting() const {
   const std::lock_guard lock(mutex_);
   return waiting_;
 }
 
-std::function<void()> StoreThread::next_job() {
+std::function<void()> FairThread::next_job() {
   const auto own = jobs_.find(turns_.front());
   turns_.pop_front();
   std::function<void()> job = std::move(own->second.front());
@@ -67,7 +75,7 @@ std::function<void()> StoreThread::next_job() {
   return job;
 }
 
-void StoreThread::loop() {
+void FairThread::loop() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point next_tick = Clock::now();
   std::unique_lock lock(mutex_);
@@ -76,7 +84,7 @@ void StoreThread::loop() {
     if (woken_ || Clock::now() >= next_tick) {
       woken_ = false;
       lock.unlock();
-      next_tick = Clock::now() + tick_();
+      next_tick = Clock::now() + (tick_ ? tick_() : kNoTick);
       lock.lock();
     }
     if (waiting_ > 0) {
