@@ -3475,11 +3475,11 @@ export interface components {
         /** @description Sandboxes that have never been used and wait for a request. */
         Pool: {
             /**
-             * @description That wait even without demand.
+             * @description How many wait even without demand.
              * @default 0
              */
             min?: number;
-            /** @description That wait at most, with demand; they go when there is none for pools.idle_decay. By default as many as min. */
+            /** @description How many wait at most, with demand; surplus ones end after pools.idle_decay without demand. By default the same as min. */
             max?: number;
         };
         /** @description Either `from` or `snapshot`; a snapshot already contains everything else. */
