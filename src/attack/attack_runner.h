@@ -1,6 +1,6 @@
-// Runs the attacks of the table inside sandboxes and judges what came of it. Used by `glovebox
-// attack` and by the escape tests, which ask for the controls as well. How a sandbox is run is the
-// caller's to say, by a callback; the usual one starts the `glovebox` program.
+// Runs the attacks of the table inside sandboxes and judges their results. Used by `glovebox
+// attack` and by the escape tests, which also run the controls. The caller chooses how a sandbox is
+// run, by a callback; the usual one starts the `glovebox` program.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,8 @@ class AttackRunner {
   Verdict control(const Row& row) const;
   // The attack inside. Does not ask for the control first.
   Verdict attack(const Row& row) const;
-  // For `glovebox attack`: what the kernel lacks is said and not counted, all else is tried.
+  // For `glovebox attack`: attacks for which the kernel lacks a feature are listed and not counted;
+  // all others are tried.
   Verdict judge(const Row& row) const;
 
  private:

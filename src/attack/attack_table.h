@@ -1,5 +1,5 @@
-// The table of attacks, as glovebox-attacks lists it. The rows and the code behind them live in
-// tests/escape/attacks; this side only knows their names and how each wants to be run.
+// The table of attacks, as glovebox-attacks lists it. The rows and the code behind them are in
+// tests/escape/attacks; this side only knows their names and how each is run.
 #pragma once
 
 #include <string>

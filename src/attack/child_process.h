@@ -1,5 +1,5 @@
-// Runs a program and collects what it prints, with a deadline. What the program inherits is chosen
-// here in detail, because some attacks are about what a careless caller leaves lying around.
+// Runs a program with a deadline and collects its output. The caller chooses in detail what the
+// program inherits, because some attacks use what a careless caller leaves open.
 #pragma once
 
 #include <chrono>

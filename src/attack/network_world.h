@@ -1,6 +1,6 @@
-// The little internet that attacks on the way out are tried against: two network namespaces that
-// `glovebox-attacks internet` makes and that are gone with this object. The sandbox is started on
-// the machine in it, so that the gateway dials there and no packet leaves this computer.
+// A small test internet for attacks on the network: two network namespaces that `glovebox-attacks
+// internet` creates and that end with this object. The sandbox is started on the machine in it, so
+// that the gateway dials there and no packet leaves this computer.
 #pragma once
 
 #include <sys/types.h>
@@ -22,9 +22,9 @@ class NetworkWorld {
   NetworkWorld(const NetworkWorld&) = delete;
   NetworkWorld& operator=(const NetworkWorld&) = delete;
 
-  // The words that, before a command's own, start it on that machine.
+  // The arguments that, put before a command's own, start it on that machine.
   std::vector<std::string> through() const;
-  // What a gateway there must be told.
+  // The environment variables that a gateway there needs.
   std::vector<std::string> environment() const;
 
  private:

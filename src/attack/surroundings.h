@@ -1,6 +1,6 @@
-// What attacks aim at on the host, planted for them: a file with random bytes, sockets that listen,
-// a process, a directory to be mounted with a setuid program in it. All of it is ours, harmless,
-// and gone with this object.
+// The targets of attacks on the host, created for the attacks: a file with random bytes, listening
+// sockets, a process, a directory to be mounted with a setuid program in it. All of it is harmless
+// and removed with this object.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What came of one attack: the report of its sandbox, and the verdict drawn from it.
+// The result of one attack: the report of its sandbox, and the verdict.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// GBX_ASSERT: an invariant of ours, checked in release builds too. The process dies, and the
-// program that started it decides what next; nothing goes on with a broken invariant.
+// GBX_ASSERT: an invariant, also checked in release builds. If it is broken, the process dies, and
+// the program that started it decides what to do next.
 #pragma once
 
 namespace glovebox {

@@ -109,8 +109,9 @@ std::string json_line(std::string_view time, std::string_view level, std::string
 // Lines that found no room since one last did.
 std::atomic<unsigned> dropped{0};
 
-// A reader that does not read must not stop us: then lines are dropped, and how many is said with
-// the next one that gets through. A pipe that poll calls writable takes PIPE_BUF bytes at once.
+// A reader that does not read must not block us: then lines are dropped, and their number is logged
+// with the next one that gets through. A pipe that poll calls writable takes PIPE_BUF bytes at
+// once.
 void write_if_room(std::string line) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&out, 1, 0) == 0) {

@@ -1,5 +1,5 @@
 // The server's memory for bytes that wait to be read: output of runs, large answers, input of
-// processes. An answer that is given whole is kept until its run ends; this bounds all of them
+// processes. An answer that is sent as a whole is kept until its run ends; this bounds all of them
 // together.
 #pragma once
 
@@ -12,7 +12,7 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t most) : most_(most) {}
 
-  // How much of it may be kept; the rest is dropped and said.
+  // How much of it may be kept; the caller drops the rest and reports that.
   std::uint64_t add(std::uint64_t bytes) {
     const std::uint64_t kept = held_ + bytes > most_ ? (most_ > held_ ? most_ - held_ : 0) : bytes;
     held_ += kept;

@@ -1,4 +1,4 @@
-// Descriptors 0, 1 and 2 exist, whatever the caller closed.
+// Makes sure that descriptors 0, 1 and 2 are open, even if the caller closed them.
 #pragma once
 
 namespace glovebox {

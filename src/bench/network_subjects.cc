@@ -105,8 +105,8 @@ std::vector<Subject> make_network_subjects(const MeasuredServer& server, const E
       add(std::move(made), unavailable,
           [&server, measure, load, time] { return measure(server, load, time); });
     };
-    among(make_row(what + "-beside-nobody"), NeighbourLoad::kNone);
-    among(make_row(what + "-beside-spin", what + "-beside-nobody"), NeighbourLoad::kSpin);
+    among(make_row(what + "-beside-idle"), NeighbourLoad::kNone);
+    among(make_row(what + "-beside-spin", what + "-beside-idle"), NeighbourLoad::kSpin);
     among(make_row(what + "-beside-flood", what + "-beside-spin", tail), NeighbourLoad::kFlood);
   };
   beside("run", [](const MeasuredServer& where, NeighbourLoad load, unsigned for_ms) {

@@ -57,7 +57,7 @@ ServePrivately serve_privately = nullptr;
 
 // The child of a fork: no descriptor or signal mask of the client's stays with it. What it starts
 // in a sandbox is executed anew, with an empty environment.
-[[noreturn]] void be_the_launcher(int socket, const std::string& agent) {
+[[noreturn]] void run_private_launcher(int socket, const std::string& agent) {
   ::prctl(PR_SET_NAME, "glovebox-launcher");
   ::setsid();
   sigset_t none;
@@ -79,7 +79,7 @@ Result<Started> start_private() {
     const std::string agent = program_path("glovebox-agent");
     const pid_t child = ::fork();
     if (child < 0) return fail(Error::from_errno("start a launcher"));
-    if (child == 0) be_the_launcher(pair.theirs.get(), agent);
+    if (child == 0) run_private_launcher(pair.theirs.get(), agent);
     return Started{std::move(pair.ours), child};
   }
   const std::string program = program_path("glovebox-launcher");

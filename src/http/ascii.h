@@ -1,4 +1,4 @@
-// Letters and digits of heads and targets: ASCII alone, whatever the locale.
+// ASCII letters and digits in heads and targets, independent of the locale.
 #pragma once
 
 namespace glovebox::http {

@@ -1,5 +1,5 @@
-// The Range header of a download: one range of bytes. Several at once, or what is no range at all,
-// is as if nothing was asked for, as HTTP allows.
+// The Range header of a download: one range of bytes. Several ranges, or a malformed header, are
+// ignored, as HTTP allows.
 #pragma once
 
 #include <cstdint>

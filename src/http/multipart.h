@@ -1,6 +1,6 @@
-// A multipart/form-data body, as it comes: part by part, and the bytes of each in pieces. Fed by
-// any client, so that nothing is kept but a part's head and what may be the beginning of a
-// boundary: tests/fuzz/multipart.cc.
+// Parses a multipart/form-data body as it arrives: part by part, and the bytes of each in pieces.
+// Any client can send one, so only a part's head and a possible beginning of a boundary are kept.
+// Fuzzed in tests/fuzz/multipart.cc.
 #pragma once
 
 #include <cstdint>

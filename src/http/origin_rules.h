@@ -1,6 +1,6 @@
-// Which names we answer to, and whose pages may talk to us (design.md section 6). A page in a
-// browser can make requests to our loopback address; it cannot forge Host or Origin, so these two
-// rules keep it out (DNS rebinding, cross-site requests). Pure functions.
+// Which host names the server answers to, and which pages may call it. A page in a browser can make
+// requests to our loopback address, but it cannot forge Host or Origin, so these two rules keep it
+// out (DNS rebinding, cross-site requests). Pure functions.
 #pragma once
 
 #include <string>

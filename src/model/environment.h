@@ -1,5 +1,5 @@
-// What every program in a sandbox finds in its environment; a template's and the caller's own
-// variables come on top. Nothing of the process that starts it.
+// The environment that every program in a sandbox starts with; the variables of the template and of
+// the caller are added to it. Nothing is inherited from the process that starts it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// A layer that a server had made: a read-only tree of root's that lies above the host's own files
-// in sandboxes of the templates that name it. The launcher keeps them; what a layer is for is the
-// server's word, which the launcher stores and never reads.
+// A layer that a server has had made: a read-only tree, owned by root, above the host's own files
+// in the sandboxes of the templates that name it. The launcher keeps layers; it stores the server's
+// note about a layer and never reads it.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What became of a run. A guest that crashed, ran too long or ate its memory is an Outcome and
-// not an Error: the platform did its job.
+// How a run ended. A guest that crashed, ran too long or used up its memory is an Outcome and not
+// an Error: the platform did its job.
 #pragma once
 
 #include <chrono>

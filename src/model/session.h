@@ -1,5 +1,5 @@
-// A session's life: which state may follow which. One table, for the server's answers and for its
-// store.
+// The states of a session, and which state may follow which. One table, for the server's answers
+// and for its store.
 #pragma once
 
 #include <cstdint>

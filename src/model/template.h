@@ -1,7 +1,7 @@
-// What sandboxes are made of, as the administrator wrote it down: layers, a runtime with modules
-// imported ahead, defaults. The launcher reads templates from its own root-owned files and tells
-// the server about them. What a server's clients make of one of these is a TemplateDefinition: it
-// changes a little and names no place of the host's.
+// What sandboxes are made of, as the administrator defined it: layers, a runtime with modules
+// imported in advance, defaults. The launcher reads templates from its own root-owned files and
+// reports them to the server. What a server's clients derive from one is a TemplateDefinition: it
+// changes a few values and names no path of the host.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// How templates, modules and variables may be named, and what a template that a server's client
-// made may be. The server looks before it asks, and the launcher looks again: by the same rules.
+// How templates, modules and variables may be named, and what a template of a server's client may
+// contain. The server checks before it asks the launcher, and the launcher checks again, by the
+// same rules.
 #pragma once
 
 #include <string>

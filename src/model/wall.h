@@ -1,5 +1,5 @@
-// The walls that can stand round a sandbox, and the grade they add up to. An answer lists the
-// walls that really stood; a wall that was asked for and could not be built stops the start.
+// The walls that can confine a sandbox, and the grade they add up to. An answer lists the walls
+// that were really up; if a wall that was asked for cannot be set up, the sandbox does not start.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The name in a TLS ClientHello, read from the first bytes of a stranger's connection. Records may
+// The name in a TLS ClientHello, read from the first bytes of an untrusted connection. Records may
 // be split anywhere and a hello may span several of them; what is not a ClientHello, or could be
 // read in two ways (two server_name extensions, two names, a length that does not add up, a NUL, an
 // address for a name), is refused: the server behind would not be asked for what was checked here.
@@ -23,8 +23,9 @@ struct HelloIncomplete {  // so far it may become one
 };
 struct HelloRefused {
   std::string why;  // for the log: "no server name", "not TLS", "two server names" ...
-  // Surely no name is said: it is another protocol, or a whole hello without one. Never where some
-  // server might find a name (records of other types or versions first, a hidden name).
+  // Certain that there is no name: another protocol, or a complete hello without one. Never set
+  // where some server might find a name (records of other types or versions first, an encrypted
+  // name).
   bool is_nameless = false;
 };
 struct HelloName {
@@ -33,7 +34,7 @@ struct HelloName {
 using HelloResult = std::variant<HelloIncomplete, HelloRefused, HelloName>;
 
 // `bytes`: everything received so far. Never asks for more than kMaxClientHello. An encrypted
-// client hello shows its outer name: that is the name which is decided by.
+// client hello shows its outer name, and the decision is by that name.
 HelloResult read_client_hello(std::span<const std::byte> bytes);
 
 }  // namespace glovebox::net

@@ -1,5 +1,5 @@
-// Just so much of the DNS as a resolver for sandboxes needs: one question in, addresses out, both
-// ways parsed strictly. Guests and resolvers are strangers here.
+// The part of DNS that a resolver for sandboxes needs: one question in, addresses out, both parsed
+// strictly, because neither guests nor resolvers are trusted.
 #pragma once
 
 #include <cstddef>

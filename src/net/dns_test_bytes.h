@@ -1,4 +1,4 @@
-// Messages of the DNS, byte by byte. For tests.
+// DNS messages, byte by byte. For tests.
 #pragma once
 
 #include <algorithm>

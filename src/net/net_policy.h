@@ -87,8 +87,8 @@ struct NetRules {
 
 // Whether a name may be resolved: some connection to it could be allowed.
 Verdict may_resolve(const NetRules& rules, const HostName& name);
-// Whether an address that a name resolved to may be told: public, opened, or any if the ceiling
-// says so.
+// Whether a guest may get an address that a name resolved to: it is public, opened, or the ceiling
+// allows any.
 Verdict may_be_at(const NetRules& rules, const IpAddress& address);
 
 // At connect, before a byte of the client's. `names`: those that the resolver gave this address
@@ -97,9 +97,9 @@ Verdict may_be_at(const NetRules& rules, const IpAddress& address);
 struct AtConnect {
   Verdict verdict;
   bool needs_server_name = false;
-  // Of those: a name that is said is decided by, whether or not it is known to be at this address,
-  // but a connection that says none (it is no TLS, or the hello has no name) is let through. So it
-  // is where an address or "all" is allowed and only some names are denied.
+  // With needs_server_name: if the client sends a name, the name decides, whether or not it is
+  // known to be at this address; a connection without a name (not TLS, or a hello without one) is
+  // allowed. This is so where an address or "all" is allowed and only some names are denied.
   bool unnamed_too = false;
 };
 AtConnect decide_at_connect(const NetRules& rules, const IpAddress& address, std::uint16_t port,

@@ -1,5 +1,5 @@
-// Trying something that cannot be undone: in a forked helper process that tells how it went and is
-// gone. The probes are built from these, because trying is the only honest way to know.
+// Tries something that cannot be undone, in a forked helper process that reports the result and
+// exits. The probes are built from these, because only trying shows whether something works.
 //
 // Callers have one thread (the command line and the launcher do), so a helper may allocate.
 #pragma once

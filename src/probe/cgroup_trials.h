@@ -1,5 +1,5 @@
-// Trying limits on a group of one process. A group removes itself; what a killed doctor left is
-// swept by the next.
+// Tries limits on a group of one process. A group removes itself; the next doctor removes what a
+// killed one left.
 #pragma once
 
 #include <cstdint>

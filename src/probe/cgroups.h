@@ -1,6 +1,6 @@
-// Control groups: which limits can really be set by this user, and shown to bite; which levers
-// there are for pausing, ending and measuring a sandbox. Groups made here are named
-// gbx-doctor-<pid>-<what> and are removed again.
+// Control groups: which limits this user can set and are really enforced; how a sandbox can be
+// paused, ended and measured. Groups made here are named gbx-doctor-<pid>-<what> and are removed
+// again.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Reading the kernel's small text files. A file that is absent, masked or unreadable is an empty
-// optional: on a stranger's host each of these may be.
+// Reads the kernel's small text files. A file that is absent, masked or unreadable is an empty
+// optional: on an unknown host, any of them may be.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Ceilings of the kernel that many sandboxes share: small ones are warned of before they are hit.
+// Ceilings of the kernel that many sandboxes share: warns of small ones before they are reached.
 #pragma once
 
 #include <cstdint>

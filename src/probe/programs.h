@@ -1,5 +1,5 @@
-// Programs on the host that sandboxes or benchmarks use. They are run, not only looked for; but for
-// the installers of packages, which take a second to say who they are.
+// Programs on the host that sandboxes or benchmarks use. They are run, not only looked for, except
+// for the package installers, which take a second to print their version.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace glovebox::probe {
 
 namespace {
 
-// The first two slices of design.md's default range: one for the nursery, one below it.
+// The first two slices of the policy's default range: one for the nursery, one below it.
 constexpr const char* kNurseryMap = "0 1879048192 131072";
 constexpr const char* kSandboxMap = "0 65536 65536";
 constexpr uid_t kGuest = 1000;

@@ -1,5 +1,5 @@
-// User namespaces: may an ordinary user make one, can a sandbox have host uids of its own, and if
-// not, which of the many switches that distributions have for it is the one that bites.
+// User namespaces: may an ordinary user create one, can a sandbox have host uids of its own, and if
+// not, which of the distributions' many switches forbids it.
 #pragma once
 
 #include <cstdint>

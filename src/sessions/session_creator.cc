@@ -110,7 +110,7 @@ Result<std::unique_ptr<SessionCreator::NameClaim>> SessionCreator::claim_name(
   const EntryPtr known = deps_.registry.named_entry(project, name);
   if (known || names_being_given_.contains({project, name})) {
     return fail(Error(Errc::kConflict,
-                      "a living sandbox of this project already has the name '" + name + "'" +
+                      "a live sandbox of this project already has the name '" + name + "'" +
                           (known ? ": " + known->record.id.str() : std::string()),
                       EEXIST));
   }

@@ -1,5 +1,5 @@
 // A calendar that does not jump: the wall clock as it was at the start, plus the time since. Ages
-// and expiry are measured with it, so that a wrong date cannot make a week's records old at once.
+// and expiry are measured with it, so that a wrong date cannot expire a week's records at once.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Who may ask: keys, the projects they belong to, and the secret that a client shows.
-// The secret itself is never kept, only its SHA-256.
+// Keys, the projects they belong to, and the secret that a client shows. The secret itself is never
+// stored, only its SHA-256.
 #pragma once
 
 #include <array>

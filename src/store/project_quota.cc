@@ -16,7 +16,7 @@ tl::unexpected<Error> over_quota(const ProjectUsage& usage, std::uint64_t most,
                                  const std::string& why) {
   return fail(Error(Errc::kResourceExhausted,
                     why +
-                        ": its living sandboxes, its templates and snapshots and its idempotent "
+                        ": its live sandboxes, its templates and snapshots and its idempotent "
                         "requests of the last 24 hours take " +
                         kilobytes(usage.promised_bytes()) + " of " + kilobytes(most),
                     EDQUOT));

@@ -1,4 +1,4 @@
-// What is remembered of a run, and how runs are asked for.
+// The record of a run, and the queries for runs.
 #pragma once
 
 #include <chrono>

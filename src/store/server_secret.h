@@ -1,5 +1,6 @@
-// 32 random bytes in a file beside the database, made at the first start: what tokens of sandboxes
-// are made with, so that they hold after a restart and need no place of their own.
+// 32 random bytes in a file beside the database, created at the first start. Access tokens of
+// sandboxes are derived from them, so that tokens stay valid after a restart and need not be
+// stored.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is remembered of a session and of a snapshot, and how they are asked for.
+// The records of sessions and snapshots, and the queries for them.
 #pragma once
 
 #include <cstdint>

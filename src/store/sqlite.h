@@ -1,5 +1,5 @@
-// SQLite as this project speaks: owners for a connection, a statement and a transaction, and a
-// Result from every call. No SQL of ours is in here. One thread at a time.
+// A thin layer over SQLite: owners for a connection, a statement and a transaction, and a Result
+// from every call. Contains no SQL of ours. One thread at a time.
 #pragma once
 
 #include <cstdint>

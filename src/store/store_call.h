@@ -1,6 +1,6 @@
 // Waiting for the store inside a coroutine: its callback becomes the value of a co_await.
 //
-//   const Ask<RunPage> ask = [&](auto done) { app.store.list_runs(project, filter, done); };
+//   const Ask<RunPage> ask = [&](auto done) { store.list_runs(project, filter, done); };
 //   CO_TRY(RunPage page, co_await store_call(ask));
 #pragma once
 

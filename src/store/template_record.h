@@ -1,4 +1,4 @@
-// What is remembered of a template that was made over HTTP.
+// The record of a template that was made over HTTP.
 #pragma once
 
 #include <cstdint>

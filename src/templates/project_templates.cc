@@ -15,14 +15,14 @@ constexpr std::chrono::seconds kFailureWindow{60};
 
 // Reserves a name while the template is created; also released if the coroutine is destroyed.
 struct Reserved {
-  using Places = std::map<std::pair<std::string, std::string>, std::uint32_t>;
-  Reserved(Places& places, std::pair<std::string, std::string> place, std::uint32_t waiting)
-      : all(places), at(all.emplace(std::move(place), waiting).first) {}
+  using Keys = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+  Reserved(Keys& keys, std::pair<std::string, std::string> key, std::uint32_t waiting)
+      : all(keys), at(all.emplace(std::move(key), waiting).first) {}
   Reserved(const Reserved&) = delete;
   Reserved& operator=(const Reserved&) = delete;
   ~Reserved() { all.erase(at); }
-  Places& all;
-  Places::iterator at;
+  Keys& all;
+  Keys::iterator at;
 };
 
 // The launcher never sees templates of snapshots; those with packages are defined when their
@@ -57,9 +57,9 @@ Result<> ProjectTemplates::load() {
   for (store::TemplateRecord& record : records) {
     if (is_defined_at_load(record)) definitions.push_back(record.definition);
     service_.set_pools(record.definition.id, pools_of(record));
-    Place place(record.project, record.name);
-    by_id_.emplace(record.definition.id, place);
-    all_.emplace(std::move(place), std::move(record));
+    Key key(record.project, record.name);
+    by_id_.emplace(record.definition.id, key);
+    all_.emplace(std::move(key), std::move(record));
   }
   service_.keep(std::move(definitions));
   return {};
@@ -68,14 +68,14 @@ Result<> ProjectTemplates::load() {
 Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const {
   const TemplateDefinition& definition = wanted.definition;
   TRY_OK(check_definition(definition));
-  const Place place(wanted.project, wanted.name);
+  const Key key(wanted.project, wanted.name);
   // E2B's clients use this name for python-data.
   if (wanted.name == "code-interpreter-v1") {
     return fail(Errc::kConflict,
                 "name: \"" + wanted.name + "\" is reserved: it is E2B's name for python-data");
   }
-  if (node_.find_template(wanted.name) != nullptr || all_.contains(place) ||
-      being_made_.contains(place)) {
+  if (node_.find_template(wanted.name) != nullptr || all_.contains(key) ||
+      being_made_.contains(key)) {
     return fail(Errc::kConflict, "name: template \"" + wanted.name + "\" already exists");
   }
   const auto is_its = [&](const auto& one) { return one == wanted.project; };
@@ -140,9 +140,9 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
   CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));
-  const Place place(wanted.project, wanted.name);
+  const Key key(wanted.project, wanted.name);
   const std::string id = wanted.definition.id;
-  const Reserved reserved(being_made_, place, waiting_of(wanted));
+  const Reserved reserved(being_made_, key, waiting_of(wanted));
   service_.set_pools(id, pools_of(wanted));
   // First at the launcher, which may refuse it. If storing it fails, the launcher forgets it.
   Result<> defined;
@@ -164,8 +164,8 @@ Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wante
     service_.forget(id);
     co_return fail(std::move(stored.error()));
   }
-  by_id_.insert_or_assign(id, place);
-  all_.insert_or_assign(place, wanted);
+  by_id_.insert_or_assign(id, key);
+  all_.insert_or_assign(key, wanted);
   log::info("template created",
             {{"project", wanted.project}, {"template", wanted.name}, {"id", id}});
   co_return wanted;
@@ -212,8 +212,8 @@ const store::TemplateRecord* ProjectTemplates::find_id(std::string_view id) cons
 
 std::vector<store::TemplateRecord> ProjectTemplates::list(const std::string& project) const {
   std::vector<store::TemplateRecord> records;
-  for (const auto& [place, record] : all_) {
-    if (project == "*" || place.first == project) records.push_back(record);
+  for (const auto& [key, record] : all_) {
+    if (project == "*" || key.first == project) records.push_back(record);
   }
   return records;
 }

@@ -74,7 +74,7 @@ class ProjectTemplates {
   std::optional<Error> refusal_of(std::string_view id) const { return service_.refusal_of(id); }
 
  private:
-  using Place = std::pair<std::string, std::string>;  // project and name
+  using Key = std::pair<std::string, std::string>;  // project and name
   TemplateStatus status_of_snapshot(const store::TemplateRecord& made) const;
   Result<> check_new(const store::TemplateRecord& wanted) const;
   Result<> count(const std::string& project, TimePoint now);
@@ -82,9 +82,9 @@ class ProjectTemplates {
   node::RunService& node_;
   node::TemplateService& service_;
   store::Store& store_;
-  std::map<Place, store::TemplateRecord> all_;
-  std::map<std::string, Place, std::less<>> by_id_;
-  std::map<Place, std::uint32_t> being_made_;             // and how many sandboxes will wait
+  std::map<Key, store::TemplateRecord> all_;
+  std::map<std::string, Key, std::less<>> by_id_;
+  std::map<Key, std::uint32_t> being_made_;               // and how many sandboxes will wait
   std::map<std::string, std::deque<TimePoint>> made_at_;  // by project, in the last minute
 };
 

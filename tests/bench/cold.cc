@@ -13,7 +13,7 @@ namespace glovebox::bench {
 namespace {
 
 // Long enough that what one subject leaves for the kernel to clean up is not charged to the next,
-// whoever that is: bwrap and glovebox both answer before their namespaces are gone.
+// whichever that is: bwrap and glovebox both answer before their namespaces are gone.
 constexpr int kSettleMs = 5;
 constexpr int kQuietMs = 100;
 constexpr unsigned kQuietShare = 5;  // a fifth of the rounds: each takes as many pauses

@@ -20,8 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kernel frees some things a while after their last user is gone and tells nobody when (memory
-// cgroups most of all), so counts are taken again until they are back or this much time is over.
+// The kernel frees some things a while after their last user is gone and does not report when
+// (memory cgroups most of all), so counts are taken again until they are back or this much time is
+// over.
 constexpr auto kSettlesWithin = std::chrono::seconds(30);
 constexpr int kLookAgainMs = 50;
 

@@ -83,7 +83,7 @@ WORDS = [
 class BadUsage(sealed.TestCase):
     def setUp(self):
         super().setUp()
-        # A launcher that notes that somebody came, and leaves again.
+        # A launcher that records that a client connected, and exits.
         self.place = os.path.join(self.directory(), "launcher.sock")
         self.asked = 0
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

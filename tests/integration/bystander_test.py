@@ -1,4 +1,4 @@
-"""Ending a sandbox ends that sandbox and nobody else.
+"""Ending a sandbox ends that sandbox and no other process.
 
 Every case runs in a pid namespace of its own: if a clean-up ever signals more than its own
 processes again (a draft of the process engine's did, with kill(-1) and the launcher's

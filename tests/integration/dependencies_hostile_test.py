@@ -39,7 +39,7 @@ class Hostile(packaged.Packaged):
         session.exec("mkdir", "-p", "/home/user/in", "/home/user/work")
         session.put("/home/user/in/pip.conf", b"index-url = https://user:password@index.packages.test/simple/")
         session.put("/home/user/work/setup.py", package_hostile.HOSTILE_SETUP.encode())
-        # As root of a sandbox with a network: its own, and so nobody is harmed.
+        # As root of a sandbox with a network: only its own is affected.
         ran = session.shell("mkdir -p /opt/glovebox-packages /layer; cd /home/user/work && python3 setup.py --version; cat hostile.py | wc -c",
                             user="root", env=SECRETS)
         self.assertGreater(int(ran["stdout"].split()[-1]), 200, ran)
@@ -61,7 +61,7 @@ class Hostile(packaged.Packaged):
         self.assertNotIn("password", str(report["settings"]))
         self.assertNotIn("hunter2", json.dumps(report))
         self.assertFalse(set(SECRETS) & set(report["environment"]), report["environment"])
-        # Nobody but the index was reached, and by pip alone.
+        # Only the index was reached, and only by pip.
         self.assert_not_reached("93.184.216.34", "169.254.169.254")
 
     def test_nothing_of_it_is_in_those_who_come_later(self):

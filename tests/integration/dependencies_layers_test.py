@@ -1,5 +1,5 @@
 # What becomes of layers: kept over restarts, shared by servers, measured, removed when they are too
-# many and nobody uses them. In the test internet, with its package index.
+# many and none is in use. In the test internet, with its package index.
 import os
 import signal
 import stat
@@ -59,7 +59,7 @@ class Kept(packaged.Packaged):
             if os.stat(place).st_mode & 0o077 == 0:
                 break
             place = os.path.dirname(place)
-        self.assertNotEqual(place, os.path.dirname(self.layers), "somebody can reach it")
+        self.assertNotEqual(place, os.path.dirname(self.layers), "other users can reach it")
         for directory, names, files in os.walk(os.path.join(self.layers, "sets", made["id"], "tree")):
             for name in names + files:
                 facts = os.lstat(os.path.join(directory, name))
@@ -139,7 +139,7 @@ class Removed(packaged.Packaged):
         self.assertGreater(done["bytes"], 0)
         self.assertEqual(self.list_layers(), {})
         self.assertEqual([one for one in self.stored() if len(one) == 32], [])
-        # Whoever wants it again gets it again.
+        # A later request builds it again.
         self.internet.packages(forget=True)
         self.assertEqual(self.printed(HELLO, ["good==1.0"]), "hello from good 1.0\n")
         self.assertEqual(self.downloads(), ["good-1.0-py3-none-any.whl"])

@@ -43,7 +43,7 @@ class Sets(packaged.Packaged):
                          "sha256:" + self.sha256("needy-1.0-py3-none-any.whl"))
         self.assertGreater(layer["bytes"], 100)
         self.assertRegex(layer["digest"], "^[0-9a-f]{64}$")
-        # Once: from here on nobody asks the index, whatever else a run wants.
+        # Once: from here on the index is not asked, whatever else a run requests.
         self.internet.packages(forget=True)
         for more in ({}, {"env": {"A": "b"}}, {"profile": {"memory_mb": 200, "net": "all"}}, {"cold": True}):
             again, answer = self.run_with("import needy; print(needy.hello())", ["needy"], **more)
@@ -101,7 +101,7 @@ class Sets(packaged.Packaged):
         code = "import sys; print('good' in sys.modules)"
         self.assertEqual(self.printed(code, {"packages": ["good"], "preload": ["good"]}), "True\n")
         self.assertEqual(self.printed(code, ["good"]), "False\n")
-        # One that cannot be imported is said, and nobody is left without a run.
+        # One that cannot be imported is reported, and the run happens all the same.
         answer = self.ask("print(1)", {"packages": ["good"], "preload": ["no_such_module"]})
         self.assertIn(answer.status, (200, 422), answer)
         self.assertIn("no_such_module", answer.text)

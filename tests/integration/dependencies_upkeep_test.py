@@ -103,7 +103,7 @@ class Remembered(packaged.Packaged):
 
 
 class Kept(packaged.Packaged):
-    """What was made with packages stays what it was, whatever the index has and whoever tidies up."""
+    """What was made with packages stays what it was, whatever the index has and whatever is tidied up."""
     more_settings = {"deps__resolve_ttl": "1ms"}
 
     def quiet(self):

@@ -468,7 +468,7 @@ class Restart(InSandbox):
                                    server.PATIENCE), self.server.log()[-3000:])
         self.assertTrue(wait_until(lambda: self.client.call("GET", "/health", headers=self.sandbox.headers).status == 204,
                                    server.PATIENCE))
-        # Its time is over, though nobody asks for it.
+        # Its time is over, though no client asks for it.
         self.assertTrue(wait_until(lambda: timed not in [
             one["pid"] for one in self.client.get(f"/v1/sandboxes/{self.sandbox.id}/processes").json["processes"]
             if one["state"] == "running"], 15))

@@ -12,7 +12,7 @@ import server  # noqa: E402
 from session import Session  # noqa: E402
 
 MB = 1 << 20
-# Of all sandboxes together: little, so that the test cannot hurt anybody else on this machine.
+# Of all sandboxes together: little, so that the test cannot hurt other programs on this machine.
 ALL = 1024 * MB
 OF_A_PROJECT = ALL // 100 * 75
 SMALL = {"memory_mb": 64, "disk_mb": 16}

@@ -13,7 +13,7 @@ import sealed  # noqa: E402
 import server  # noqa: E402
 from session import Session  # noqa: E402
 
-# Of all sandboxes together: few, so that the test cannot hurt anybody else on this machine.
+# Of all sandboxes together: few, so that the test cannot hurt other programs on this machine.
 ALL = 2048
 # One project's sessions have at most three quarters of a half, one sandbox a sixteenth.
 OF_A_PROJECT, OF_A_SANDBOX = ALL // 2 * 75 // 100, ALL // 16

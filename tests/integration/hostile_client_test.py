@@ -54,7 +54,7 @@ class Malformed(Hostile):
         self.assert_dropped(b"nonsense", [theirs.fileno()])
         theirs.close()
         ours.settimeout(20)
-        self.assertEqual(ours.recv(1), b"")  # nobody holds the other end any more
+        self.assertEqual(ours.recv(1), b"")  # no process holds the other end any more
 
     def test_a_client_that_drops_out_of_line_loses_its_sandboxes(self):
         client = self.client()

@@ -10,7 +10,7 @@ from hostile import Hostile, POLICY
 
 
 class TakenOverServer(Hostile):
-    """Whoever has taken over the server has its connection to the launcher, and no more."""
+    """An attacker who has taken over the server has its connection to the launcher, and no more."""
     policy = "[mounts.data]\npath = \"{shared}\"\nprojects = [\"mine\"]\n"
 
     def server(self):

@@ -1,5 +1,5 @@
 # Layers as the launcher keeps them for servers: made in a sandbox and nowhere else, kept once that
-# has ended, used by templates, never taken from whoever uses them, and gone without a trace. The
+# has ended, used by templates, never taken from a template that uses them, and gone without a trace. The
 # test is a server, and a hostile one where it can be.
 import io
 import os
@@ -170,7 +170,7 @@ class Making(TestCase):
                          (123, 4, "ab" * 32, '{"a": "\u00e4"}', 0))
         self.assertGreaterEqual(record.used, record.made - 1000)
         self.assertEqual(self.unfinished(), [])
-        # On the disk everything is root's, and nobody else comes there.
+        # On the disk everything is root's, and no other user can enter.
         self.assertEqual(stat.S_IMODE(os.stat(self.sets).st_mode), 0o700)
         for place, directories, files in os.walk(self.tree(identity)):
             for name in directories + files:

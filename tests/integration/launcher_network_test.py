@@ -1,6 +1,6 @@
 # A sandbox's own network as the launcher makes and lends it, with this test in the gateway's place:
 # without one nothing is reachable; with one everything ends at the two sockets that are lent; a
-# guest, root inside included, can change nothing of it; and whoever may not have them does not.
+# guest, root inside included, can change nothing of it; and a client that may not have them is refused.
 import os
 import select
 import socket
@@ -91,7 +91,7 @@ class Runs(TestCase):
     def test_a_waiting_sandbox_that_was_prepared_is_taken_with_its_network_up(self):
         sandbox = self.client.create_patiently(network=PREPARED)
         self.addCleanup(sandbox.destroy)
-        self.assertEqual(self.lend(sandbox.id).kind, wire.REFUSED)  # it is nobody's yet
+        self.assertEqual(self.lend(sandbox.id).kind, wire.REFUSED)  # it was not taken yet
         sandbox.take(network=1)
         lent = self.lend(sandbox.id)
         sandbox.start(CONNECT)
@@ -199,7 +199,7 @@ attempt("its port", join)
         lent = self.lend(session.id)
         session.destroy()
         self.assertTrue(sealed.wait_until(lambda: session.id not in sealed.sandboxes()))
-        # Its end can be seen at the pidfd by whoever has borrowed its sockets.
+        # Its end can be seen at the pidfd by the program that has borrowed its sockets.
         self.assertTrue(select.select([lent.pidfd], [], [], 20)[0])
 
 

@@ -236,7 +236,7 @@ class PrivateServers(Relayed):
         parts = self.server_of(assistant)
         supervisor, = processes.children(assistant.process.pid)
         directory = data_directory(parts["glovebox-server"])
-        self.addCleanup(shutil.rmtree, directory)  # nobody is left who would
+        self.addCleanup(shutil.rmtree, directory)  # no process is left that would
         os.kill(supervisor, signal.SIGKILL)
         # By its server, if that came to it; else by us.
         ended = assistant.answer_to(slow)

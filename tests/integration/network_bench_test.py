@@ -15,7 +15,7 @@ ADDRESS = "10.11.12.13"
 ROWS = {"net-none-paced", "net-all-paced", "loopback-send-256m", "net-send-256m",
         "loopback-receive-256m", "net-receive-256m", "direct-https", "net-https",
         "net-connect-1-open", "net-echo-1-open", "net-connect-1000-open", "net-echo-1000-open",
-        "run-beside-nobody", "run-beside-spin", "run-beside-flood", "relay-beside-nobody",
+        "run-beside-idle", "run-beside-spin", "run-beside-flood", "relay-beside-idle",
         "relay-beside-spin", "relay-beside-flood"}
 
 

@@ -174,7 +174,7 @@ def flood():
 
 
 class Liars(Networked):
-    """Name servers that answer badly harm nobody but those who ask for their names."""
+    """Name servers that answer badly harm only the sandboxes that ask for their names."""
 
     def test_answers_to_other_questions_are_no_answers(self):
         inside = self.inside("all")

@@ -75,7 +75,7 @@ class Policies(Networked):
 
     def test_a_name_counts_for_the_addresses_it_was_given_for(self):
         inside = self.inside({"allow": ["good.example.org", "victim.example.org"]})
-        self.assert_cut(inside.fetch(net.OTHER))  # victim's, but nobody asked for it
+        self.assert_cut(inside.fetch(net.OTHER))  # victim's, but the sandbox has not resolved it
         self.assert_not_reached(net.OTHER)
         self.assertEqual(inside.lookup("victim.example.org"), [net.OTHER])
         self.assert_reached(inside.fetch(net.OTHER), net.OTHER)

@@ -90,7 +90,7 @@ def reset():
     def test_nobody_there(self):
         inside = self.inside("all")
         self.assert_cut(inside.talk("good.example.org", 2222, "x"))
-        # Packets that nobody answers: given up, and the way there is not held up meanwhile.
+        # Packets that are not answered: given up, and other connections are not delayed meanwhile.
         self.assertEqual(inside("both()", before="""
 def both():
     results = {}

@@ -1,4 +1,4 @@
-# Builds of packages that nobody should trust: what their code can see and do while it is built, what
+# Builds of untrusted packages: what their code can see and do while it is built, what
 # becomes of output, memory, disk, processes and time that it takes, and that nothing is left of it.
 import json
 import os
@@ -57,7 +57,7 @@ class Builds(WithIndex):
         return json.loads(answer["stdout"])
 
     def assert_no_sandbox_is_left(self):
-        """Of the build: nobody's list ever had one."""
+        """Of the build: no list ever had one."""
         def alive():
             text = self.client.get("/metrics").text
             return server.metric(text, "glovebox_sandboxes_alive") - sum(
@@ -181,7 +181,7 @@ class Bounded(Builds):
 
 class Interrupted(Builds):
     def begin(self, *packages):
-        """A build that nobody's code will end; returns when it is under way."""
+        """A build that does not end by itself; returns when it is under way."""
         connection = self.server.client()
         response = []
 

@@ -94,7 +94,7 @@ class OnAServer(packaged.Packaged):
         self.assertEqual(self.cli("layers", "check", id[:8])[0], "intact\n")
         layer = json.loads(self.cli("layers", "show", id, "--json")[0])
         self.assertEqual((layer["id"], layer["projects"]), (id, ["default"]))
-        # Whoever is no administrator looks, and does no more.
+        # A key that is not an admin key may look, and do no more.
         user, _ = self.server.new_key(project="other", role="user")
         self.assertNotIn(id[:12], self.cli("layers", "list", key=user)[0])
         self.cli("layers", "show", id, key=user, status=1)
@@ -204,7 +204,7 @@ class Alone(sealed.TestCase):
         settings = packaged.settings_of(networked.internet)
         self.env = {"GLOVEBOX_" + name.upper().replace(".", "_"): value for name, value in settings.items()}
         self.env["GLOVEBOX_LAYERS_DIR"] = self.layers
-        # Nobody serves there.
+        # No server is there.
         self.env["GLOVEBOX_DATA_DIR"] = os.path.join(self.layers, "data")
         networked.internet.packages(forget=True, faults={})
 
@@ -239,7 +239,7 @@ class Alone(sealed.TestCase):
         self.layers_of_them("remove", id)
         self.assertIn("removed 1 layers", self.layers_of_them("prune"))
         self.assertEqual(os.listdir(os.path.join(self.layers, "sets")), [])
-        # Whoever names a server means that one.
+        # A server that is named is used.
         with tempfile.TemporaryDirectory() as nobody:
             self.layers_of_them("list", "--data-dir", nobody, status=125)
 

@@ -191,7 +191,7 @@ class Python(Packages):
                 self.assertRaises(glovebox.ForbiddenError, call)
         self.assertIn(layer.id, self.sdk.layers.prune().removed)
         self.assertRaises(glovebox.NotFoundError, self.sdk.layers.get, layer.id)
-        # It is made again for whoever asks.
+        # It is made again for the next request.
         self.assertEqual(self.sdk.run("import good; print(good.VERSION)", dependencies=["good==1.0"]).stdout, "1.0\n")
 
 

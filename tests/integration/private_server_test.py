@@ -98,7 +98,7 @@ class PrivateServer(sealed.TestCase):
         private.process.kill()
         self.assertEqual(private.close(), -signal.SIGKILL)
         self.assert_gone(parts)
-        shutil.rmtree(directory)  # nobody was left to do it
+        shutil.rmtree(directory)  # no process was left to do it
 
     def test_a_session_that_lives_ends_with_it(self):
         private = Private()

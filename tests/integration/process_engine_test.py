@@ -147,7 +147,7 @@ class ProcessEngine(sealed.TestCase):
         try:
             ran = self.run_in("--lang", "bash", "-c",
                               f"kill -9 {bystander.pid}; kill -9 -1; kill -9 {os.getpid()}; kill -9 1; :")
-            # Killing everybody it may reach is killing itself.
+            # Killing every process it may reach is killing itself.
             self.assertIn(ran.returncode, (0, 137), ran.stderr)
             self.assertIsNone(bystander.poll())
         finally:

@@ -37,7 +37,7 @@ class Crowd:
                     self.answers.append(client.post_run(**self.request))
                 except (OSError, http.client.HTTPException) as failure:
                     self.broken.append(repr(failure))
-                    self.stopping.wait(0.05)  # nobody hammers a server that is not there
+                    self.stopping.wait(0.05)  # does not hammer a server that is not there
 
     def count(self):
         return len(self.answers)
@@ -120,7 +120,7 @@ class Killed(Faults):
         served.wait_warm()
         running = self.start_run(served)
         processes.kill(served.brokers())
-        # Whoever ran below it hears of it; it is not the program's own end.
+        # A run below it gets an answer; it is not the program's own end.
         said = self.last_event(running)
         self.assertTrue((said["event"], said.get("code")) == ("error", "unavailable")
                         or (said["event"], said.get("signal")) == ("exit", 9), said)
@@ -189,7 +189,7 @@ class Killed(Faults):
         self.assertEqual((replayed.status, replayed.json["id"]), (200, named["id"]))
         self.assert_serves(served)
         served.wait_warm()
-        # The run nobody can be told about has been ended, and nothing of the old pools waits.
+        # The run whose client is gone has been ended, and nothing of the old pools waits.
         self.assertTrue(wait_until(lambda: not orphans & served.guests()))
 
     def test_the_server_while_named_requests_run(self):
@@ -217,7 +217,7 @@ class Killed(Faults):
         crowd.wait_for(5)
         served.supervisor.kill()
         served.supervisor.wait()
-        crowd.wait_for(5)  # nobody needs it for a run
+        crowd.wait_for(5)  # no run needs it
         served.start()
         self.assertEqual((served.info["pid"], served.info["launcher_pid"], served.url),
                          (old["pid"], old["launcher_pid"], old["url"]))

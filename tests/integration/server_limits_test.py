@@ -87,7 +87,7 @@ class Limits(server.Served):
         crowd = [self.raw(b"POST /v1/run HTTP/1.1\r\nHost: ") for _ in range(200)]
         began = time.monotonic()
         open_ones = {one.fileno(): one for one in crowd}
-        # A byte now and then keeps nobody in.
+        # A byte now and then does not keep a client connected.
         while open_ones and time.monotonic() - began < 30:
             for one in list(open_ones.values()):
                 try:
@@ -148,7 +148,7 @@ class Limits(server.Served):
         one.connect(self.client.address)
         one.sendall(self.head("Accept: text/event-stream", f"Content-Length: {len(body)}") + body)
         self.well(50)
-        # Its run ends: by its output limit, or because nobody takes what it says.
+        # Its run ends: by its output limit, or because no client reads its output.
         self.assertTrue(wait_until(lambda: self.metric("glovebox_runs_active") <= 1, server.PATIENCE))
 
     def test_a_gigabyte_that_is_announced(self):
@@ -281,7 +281,7 @@ class Full(server.Served):
         self.assert_refused(refused, 503, "host_full")
         self.assertGreaterEqual(int(refused.headers["Retry-After"]), 1)
         self.assertGreater(time.monotonic() - began, 0.9)
-        # Whoever waits when one ends is next.
+        # The client that waits when one ends is next.
         waiting = self.start_run(code="print('next')")
         self.end(runs)
         waiting[1].join(server.PATIENCE)

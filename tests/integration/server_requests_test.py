@@ -351,7 +351,7 @@ class Tls(server.Served):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-        os.chmod(key, 0o600)  # root's alone: read before the server becomes somebody else
+        os.chmod(key, 0o600)  # root's alone: read before the server becomes another user
         cls.cert = cert
         cls.settings = {"server.tls_cert": cert, "server.tls_key": key}
 

@@ -84,7 +84,7 @@ class SessionAgent(sealed.TestCase):
         session.link.send(wire.close_input(number))
         end, out, _ = session.finish(number)
         self.assertEqual((end.code, out), (0, b"hello world"))
-        # Nobody reads: the window fills, and no more.
+        # No client reads: the window fills, and no more.
         number = session.start(["/bin/sleep", "1000"], stdin=True)
         sent = 0
         for _ in range(6):
@@ -160,7 +160,7 @@ class SessionAgent(sealed.TestCase):
                 session.seen.clear()
                 self.assertEqual(found[number].label, b"the one")
                 self.assertFalse(found[number].ended)
-                self.assertIsNone(session.link.receive(0.05), "sent, though nobody is subscribed")
+                self.assertIsNone(session.link.receive(0.05), "sent without a subscription")
                 subscription += 1
                 session.link.send(wire.subscribe(number, offset=len(text), subscription=subscription))
             if text.endswith(b"line 20000\n"):

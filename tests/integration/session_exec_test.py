@@ -232,7 +232,7 @@ class Stream(InSession):
         before = server.resident_bytes(pid)
         slow = ExecStream(self.session, {"type": "start", "argv": ["/usr/bin/yes", "x" * 100]}, receive_buffer=4096)
         slow.until(lambda s: s.out)
-        # Everybody else is served meanwhile.
+        # Other clients are served meanwhile.
         for _ in range(20):
             self.assertEqual(self.session.shell("echo hi")["stdout"], "hi\n")
         self.assertLess(server.resident_bytes(pid) - before, 64 << 20)

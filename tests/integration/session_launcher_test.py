@@ -138,7 +138,7 @@ class Adoption(TestCase):
         self.assertEqual([(frame.process, frame.pid) for frame in told[:-1]], [(started.process, started.pid)])
         self.assertEqual(adopted[second.id].freeze(0).kind, wire.DONE)
         self.assertEqual(adopted[second.id].run_line("echo still here")[1], b"still here\n")
-        self.assertEqual(self.adopt(successor), {})  # they are somebody's now
+        self.assertEqual(self.adopt(successor), {})  # they have an owner now
         self.assertEqual(adopted[session.id].destroy().reason, KILLED_BY_US)
 
     def test_what_nobody_owns_still_ends_and_is_cleaned_up(self):

@@ -198,7 +198,7 @@ class Snapshots(Packages):
         ran = self.client.post_run(template="kept", code="echo 1")
         self.assertEqual(ran.status, 400, ran)
         self.assertIn("/v1/sandboxes", ran.json["error"]["message"])
-        # And nobody else's.
+        # And no other session's.
         other, _ = self.server.new_key(project="elsewhere", name="other")
         with self.server.client(other) as stranger:
             self.assertEqual(stranger.get("/v1/templates/kept").status, 404)

@@ -1,4 +1,4 @@
-# `glovebox serve` by itself: it keeps a launcher and a server running, whoever of the three is
+# `glovebox serve` by itself: it keeps a launcher and a server running, whichever of the three is
 # killed. Stand-ins take the place of the other two; what they do is in tests/support/stand_ins.py.
 import json
 import os
@@ -210,7 +210,7 @@ class Serve(TestCase):
         self.assertEqual(set(processes.living(info["pid"]).uids), {65534})
         self.stop(process)
 
-    # --- somebody is killed ---------------------------------------------------------------------
+    # --- one of the programs is killed ----------------------------------------------------------
 
     def test_a_killed_launcher_is_started_again_and_handed_over(self):
         process = self.serve()

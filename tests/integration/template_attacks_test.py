@@ -1,4 +1,4 @@
-# Attacks with templates that are made over HTTP. Whoever names modules and variables has code of his
+# Attacks with templates that are made over HTTP. A client that names modules and variables has code of its
 # own in a zygote: what it may use, whom it may hold up, what is left of it, and where it is not
 # started at all.
 import os

@@ -1,4 +1,4 @@
-# Forked from one zygote, and yet nobody's brother: no two warm runs share a random number, and
+# Forked from one zygote, and yet different: no two warm runs share a random number, and
 # none finds anything of the zygote in itself.
 import json
 import os

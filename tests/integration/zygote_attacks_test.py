@@ -1,5 +1,5 @@
 # Attacks on and from warm sandboxes. First: whatever holds in a cold sandbox holds in one that a
-# zygote was forked into. Then: the zygote itself is the attacker, as if a dependency that somebody
+# zygote was forked into. Then: the zygote itself is the attacker, as if a dependency that an administrator
 # chose were hostile; nothing outside its own nursery is reached, and others are served.
 import json
 import os
@@ -360,7 +360,7 @@ class Staying(HostilePreload):
 
     def test_in_a_sandboxs_cgroup(self):
         self.runs("cgroup")
-        # Nobody is left of three sandboxes: broker, zygote, its helper, and those of `python`.
+        # No process is left of three sandboxes: broker, zygote, its helper, and those of `python`.
         self.assertTrue(sealed.wait_until(lambda: len(self.launcher.processes()) <= 7), self.launcher.processes())
 
     def test_in_a_sandboxs_namespaces(self):

@@ -282,7 +282,7 @@ class Templates(Zygotes):
         self.assertEqual(self.client.run("import preload_good as p; print(p.ANSWER)", "good").out, b"43\n")
         self.assertEqual(self.client.prepare("new").state, READY)
         self.assert_serves("new")
-        # Whoever waited in a template that did not change still does.
+        # A sandbox that waited in a template that did not change still does.
         self.assertEqual(waiting.run("print(1)").out, b"1\n")
         waiting.destroy()
 

@@ -57,7 +57,7 @@ class NoCode(PipFetch):
     def test_other_places_than_the_index(self):
         for name in ("elsewhere", "by-git", "by-path"):
             with self.subTest(name):
-                self.assertIn("only packages of the index are taken", self.failed(name))
+                self.assertIn("only packages of the index are accepted", self.failed(name))
 
 
 class Sources(PipFetch):

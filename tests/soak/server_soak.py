@@ -1,5 +1,5 @@
 # The long promises of the server: tens of thousands of runs without a failure and without growing;
-# thousands of bad clients that nobody else notices; bombs that do not slow others down. The counts
+# thousands of bad clients that other clients do not notice; bombs that do not slow others down. The counts
 # are arguments, so that a small one can be tried:
 #   GLOVEBOX_BIN_DIR=build/bin python3 tests/soak/server_soak.py --runs 500 --idle 1000 --small 100
 import argparse

@@ -154,7 +154,7 @@ class SessionSoak(server.Served):
         workers = [Worker(self.server, number, until) for number in range(COUNTS.clients)]
         for worker in workers:
             worker.start()
-        faulthandler.dump_traceback_later(COUNTS.seconds + 100)  # who is stuck, if anybody is
+        faulthandler.dump_traceback_later(COUNTS.seconds + 100)  # which thread is stuck, if any is
         for worker in workers:
             worker.join(COUNTS.seconds + 300)
         faulthandler.cancel_dump_traceback_later()

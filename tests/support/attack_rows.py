@@ -12,7 +12,7 @@ import sealed
 
 ATTACKS = os.path.join(sealed.BIN, "glovebox-attacks")
 SUCCEEDED, DENIED, KERNEL_LACKS, KILLED_BY_FILTER = 42, 43, 44, signal.SIGSYS
-# What a row aims at that only somebody who starts `glovebox run` could hand in; and the little internet
+# What a row aims at that only the caller of `glovebox run` could hand in; and the little internet
 # that rows of the way out need.
 CALLERS = {"mount", "rw_mount", "leak", "cwd", "stdin", "tty", "env", "internet"}
 

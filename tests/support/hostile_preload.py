@@ -29,7 +29,7 @@ def close(fds):
         os.close(fd)
 
 def say_ready_alone(one):
-    """Whoever is not alone when he says so is refused; what comes next shows that he was believed."""
+    """A runtime that is not alone when it says so is refused; what comes next shows that it was believed."""
     one.send(b"R")
     select.select([one], [], [])
 
@@ -344,7 +344,7 @@ me = os.getpid()
 while True:
     for pid in range(me + 1, me + 30): libc.kill(pid, %d)
 '''
-# Whoever makes a sandbox's first process must not be traced, in whatever moment: says so if it was.
+# The process that makes a sandbox's first process must never be traced: reports if it was.
 TRACES_INIT = '''
 one = launcher(); one.send(b"R")
 me = os.getpid()

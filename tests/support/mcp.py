@@ -103,7 +103,7 @@ def text_of(result):
 
 
 class InBackground(threading.Thread):
-    """A call that somebody else makes; .value or .error after join()."""
+    """A call that another thread makes; .value or .error after join()."""
 
     def __init__(self, run):
         super().__init__(daemon=True)

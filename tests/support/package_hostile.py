@@ -82,7 +82,7 @@ while True:
     except OSError:
         pass
 '''
-# More output than anybody wants, then memory until there is none.
+# More output than is useful, then memory until there is none.
 GREEDY_SETUP = '''
 import sys
 for number in range(200000):

@@ -1,4 +1,4 @@
-# The packages of the test index. Each is made when somebody asks for it: some are large.
+# The packages of the test index. Each is made at the first request: some are large.
 import functools
 
 import package_build_tools as tools

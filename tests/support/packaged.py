@@ -102,7 +102,7 @@ class Packaged(networked.Networked):
         return answer.json
 
     def downloads(self, beginning=""):
-        """Files of the index that somebody fetched, in the order they were."""
+        """Files of the index that were fetched, in order."""
         names = [one["path"].rsplit("/", 1)[1] for one in self.internet.packages()
                  if one["path"].startswith(("/packages/", "/npm-files/")) and one["method"] == "GET"]
         return [name for name in names if name.startswith(beginning)]
@@ -111,7 +111,7 @@ class Packaged(networked.Networked):
         return [one for one in self.internet.packages() if one["path"].strip("/") in (f"simple/{name}", f"npm/{name}")]
 
     def sandboxes(self):
-        """How many there are of anybody's, builds' included: the processes say so."""
+        """How many there are of all projects, builds included, by their processes."""
         return len(self.server.guests())
 
     def stored(self):

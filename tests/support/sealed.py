@@ -421,7 +421,7 @@ class SharedLauncher:
         return client
 
     def settled_descriptors(self):
-        """How many it has open when nobody uses it: no sandbox but the one it keeps ready."""
+        """How many it has open when no client uses it: no sandbox but the one it keeps ready."""
         seen = []
 
         def quiet():

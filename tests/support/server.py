@@ -263,7 +263,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.supervisor.kill()
                 self.supervisor.wait()
-        # Whoever outlived a supervisor that was killed.
+        # Programs that outlived a supervisor that was killed.
         for name in ("pid", "launcher_pid", "gateway_pid"):
             if info.get(name):
                 processes.kill([info[name]])

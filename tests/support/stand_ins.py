@@ -2,7 +2,7 @@
 """Stand-ins for glovebox-launcher, glovebox-server and glovebox-gateway, for tests of the supervisor alone. Each is
 this file under the other's name; they write what happens to them into the data directory, and a
 test steers them with files there:
-  foreign    a launcher that starts hangs up on whoever says something
+  foreign    a launcher that starts hangs up on every client that sends something
   stubborn   the server does not stop when asked
   refuse     the server ends at once, with a message and status 3
   crashes    how many times the server kills itself at its start

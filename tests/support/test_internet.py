@@ -62,7 +62,7 @@ ZONE = {
     package_index.INDEX: {"a": [package_index.INDEX_ADDRESS]},
     package_index.FILES: {"a": [package_index.FILES_ADDRESS]},
 }
-# Names that servers have certificates for; any other gets default.pem, whose name is nobody's.
+# Names that servers have certificates for; any other gets default.pem, whose name no server has.
 CERTIFIED = ["good.example.org", "www.example.org", "deep.www.example.org", "cdn.example.net",
              "evil.example.com", "alias.example.org", "v6.example.org", "mixed.example.org",
              "rebind.example.org", "truncated.example.org", "victim.example.org", package_index.INDEX, package_index.FILES]

@@ -101,7 +101,7 @@ def frame(kind, payload=b""):
 
 
 class Client:
-    """One connection. Whatever arrives is kept until somebody asks for it."""
+    """One connection. Whatever arrives is kept until the test asks for it."""
 
     def __init__(self, launcher, server=True):
         self.socket = launcher.connect()

@@ -18,7 +18,7 @@ def from_the_disk(numbers):
 
 
 def from_the_memory(numbers):
-    """The tests, if whoever calls us has them in this process."""
+    """The tests, if the caller has them in this process."""
     for thing in gc.get_objects():
         if isinstance(thing, dict) and "expect" in thing and thing.get("args") == [numbers]:
             return thing["expect"]

@@ -25,7 +25,7 @@ after(async () => {
 test("a slow reader slows the program, and loses nothing", async () => {
   const process = await sandbox.start("head -c 8000000 /dev/zero; echo all >&2", { outputKb: 1 });
   const state = async () => (await sandbox.processes()).find((each) => each.process === process.number);
-  // Nobody reads: it stands, with no more printed than is on the way.
+  // No client reads: the program blocks, with no more printed than fits into the buffers.
   await until(async () => ((await state())?.stdout.end ?? 0) > 0);
   assert.equal((await state())?.state, "running");
   let size = 0;

@@ -132,7 +132,7 @@ int completion_command(std::span<const std::string> args) {
       .name = "glovebox completion",
       .usage = "bash|zsh|fish",
       .description =
-          "Print a shell script that completes commands, options, and the ids and names of living "
+          "Print a shell script that completes commands, options, and the ids and names of live "
           "sandboxes. `make install` installs all three.",
       .groups = {},
       .notes =

@@ -86,10 +86,10 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
               "list: pending, starting, running, paused, stopped, error; several separated by "
               "commas (default: all that have not ended)",
               &sandbox.state},
-             {"--all", "", "list: include sandboxes that have ended; kill: all that live",
+             {"--all", "", "list: include sandboxes that have ended; kill: all that have not ended",
               &sandbox.all},
              {"--name", "NAME",
-              "create: a name for it, unique among the living sandboxes of your project; snapshot: "
+              "create: a name for it, unique among the live sandboxes of your project; snapshot: "
               "name of the snapshot",
               &sandbox.name},
              {"-q,--quiet", "", "list: print only the ids", &sandbox.quiet},
@@ -98,7 +98,7 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
       .subcommands = {{"create", "", 0, 0, "create one and print its id"},
-                      {"list", "", 0, 0, "list the living ones", "ls,ps"},
+                      {"list", "", 0, 0, "list those that have not ended", "ls,ps"},
                       {"show", "ID", 1, 1, "show one"},
                       {"pause", "ID", 1, 1, "freeze all its programs"},
                       {"resume", "ID", 1, 1, "continue a paused one"},

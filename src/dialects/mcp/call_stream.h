@@ -1,5 +1,5 @@
 // The answer to one call: a JSON object when it is ready soon, else a stream of events that begins
-// with signs of life and, where the client gave a progress token, what the code prints. What is
+// with keepalives and, where the client gave a progress token, what the code prints. What is
 // shown is a preview of bounded size: the result has all of it, so a slow client does not slow the
 // code down.
 #pragma once
@@ -44,7 +44,7 @@ class CallStream {
   CallStream(const CallStream&) = delete;
   CallStream& operator=(const CallStream&) = delete;
 
-  // Starts the signs of life; finish() or drop() must be awaited in the end.
+  // Starts the keepalives; finish() or drop() must be awaited in the end.
   void begin();
   void show(std::string_view bytes);
 

@@ -21,7 +21,7 @@ std::span<const routing::RouteRow<ContainerRoutes>> ContainerRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<ContainerRoutes> kRows[] = {
       {Method::kGet, "/api/v1/containers", Access::kKey, &ContainerRoutes::list_containers,
-       "List the living sandboxes of your project"},
+       "List the live sandboxes of your project"},
       {Method::kGet, "/api/v1/containers/{id}", Access::kKey, &ContainerRoutes::get_container,
        "Get the sandbox of a session"},
       {Method::kGet, "/api/v1/containers/{id}/logs", Access::kKey, &ContainerRoutes::container_logs,

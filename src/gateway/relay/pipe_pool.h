@@ -1,5 +1,5 @@
-// Pipes for splicing, in_use while data is on its way and given back empty: a thousand relays that
-// are silent have none. Bounded, for all and for each sandbox; who gets none copies instead.
+// Pipes for splicing, lent while data is in transit and given back empty: a thousand silent relays
+// hold none. Bounded, for all and for each sandbox; a relay that gets none copies instead.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,7 @@ def stop_at_sources(note, sources):
     def prepare_linked_requirement(self, req, *others, **named):
         link = req.link
         if getattr(req, "original_link", None) is not None or link.is_vcs:
-            raise InstallationError("%s is wanted from %s: only packages of the index are taken" % (req.name, shown(link)))
+            raise InstallationError("%s is requested from %s: only packages of the index are accepted" % (req.name, shown(link)))
         if link.is_wheel:
             return prepare(self, req, *others, **named)
         print("Collecting %s from its source, %s" % (req.req, link.filename), flush=True)
@@ -70,7 +70,7 @@ def download(session, link, sources, error):
     if not link.url.startswith(("https:", "http:")):
         raise error("%s is not on the index" % shown(link))
     if os.sep in link.filename or link.filename.startswith("."):
-        raise error("'%s' is no file's name" % link.filename)
+        raise error("'%s' is not a file name" % link.filename)
     digests = {name: hashlib.new(name, usedforsecurity=False) for name in ("sha256", "sha384", "sha512", "sha224", "sha1", "md5")}
     answer = session.get(link.url.split("#", 1)[0], headers={"Accept-Encoding": "identity"}, stream=True)
     answer.raise_for_status()
@@ -86,7 +86,7 @@ def download(session, link, sources, error):
             file.write(block)
     expected = answer.headers.get("Content-Length", "")
     if expected.isdigit() and int(expected) != size:
-        raise error("%s came incomplete: %d of %s bytes" % (link.filename, size, expected))
+        raise error("%s is incomplete: %d of %s bytes arrived" % (link.filename, size, expected))
     return {name: digest.hexdigest() for name, digest in digests.items()}
 
 

@@ -75,7 +75,7 @@ def read_member(path, file):
                 raise ValueError("too many members")
             if is_project_file(member.name):
                 if not member.isreg():
-                    raise ValueError("pyproject.toml is no regular file")
+                    raise ValueError("pyproject.toml is not a regular file")
                 return decoded(archive.extractfile(member).read(MAX_TEXT + 1))
     return None
 

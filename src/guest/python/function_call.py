@@ -80,7 +80,7 @@ def read_call(data):
         data = zlib.decompress(data)
     fields = json.loads(data)
     if fields.get("v") != 2:
-        raise ValueError("this call is of another version of the SDK than the server's: bring them together")
+        raise ValueError("the versions of the SDK and of the server do not match: install the same version of both")
     call = Call()
     call.module, call.is_package, call.function = fields["module"], fields["package"], fields["function"]
     call.file, call.source, call.code = fields["file"], fields["source"], fields.get("code")

@@ -196,7 +196,7 @@ def find_handler(call, directory):
         raise Refused("Runtime.HandlerNotFound", "Handler '%s' missing on module '%s'" % (function, name)) from None
     if not callable(handler):
         raise Refused("Runtime.HandlerNotFound",
-                      "Handler '%s' on module '%s' is no function: it is of type %s" % (function, name, type(handler).__name__))
+                      "Handler '%s' on module '%s' is not a function but of type %s" % (function, name, type(handler).__name__))
     return handler
 
 

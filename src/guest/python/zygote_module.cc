@@ -210,7 +210,7 @@ int seal(const Sandbox& sandbox) {
 }
 
 // In the guest, sealed. Never returns.
-[[noreturn]] void be_the_guest(bool hurry, PyObject* prepare, PyObject* run) {
+[[noreturn]] void run_as_guest(bool hurry, PyObject* prepare, PyObject* run) {
   constexpr int kSocket = 5;
   PyObject* done = PyObject_CallFunctionObjArgs(prepare, hurry ? Py_True : Py_False, nullptr);
   if (done == nullptr) _exit(70);
@@ -266,7 +266,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
         if (failed == 0) failed = seal(sandbox);
         if (failed != 0) _exit(71);
         PyOS_AfterFork_Child();
-        be_the_guest(sandbox.join.hurry != 0, prepare, run);
+        run_as_guest(sandbox.join.hurry != 0, prepare, run);
       }
       if (guest < 0) error = errno;
       _exit(0);

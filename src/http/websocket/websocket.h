@@ -1,7 +1,7 @@
 // A WebSocket, the server's end: whole messages over the stream of an upgraded connection. Answers
-// pings, asks for signs of life itself, and does the closing handshake. No extensions.
+// pings, sends its own to notice dead clients, and does the closing handshake. No extensions.
 //
-//   asio::awaitable<void> chat(App& app, Request& request, RawStream& stream) {
+//   asio::awaitable<void> echo(Request& request, RawStream& stream) {
 //     const std::unique_ptr<WebSocket> socket = co_await accept_websocket(request, stream);
 //     if (!socket) co_return;  // answered already
 //     while (const auto message = co_await socket->receive()) ...
@@ -33,7 +33,7 @@ class WebSocket {
   using Message = WebSocketMessage;
   virtual ~WebSocket() = default;
 
-  // Nothing: closed, by whomever.
+  // Nothing: closed, by either side.
   virtual asio::awaitable<std::optional<Message>> receive() = 0;
   // Each waits until the kernel has taken the bytes, so a slow client slows the sender. False:
   // closed, stop. The view's bytes stay the caller's until it returns.

@@ -3,7 +3,7 @@
 // replaces zygotes when they are needed, and bounds how many zygotes and how much memory the
 // templates that servers define may have.
 //
-// SandboxRecord by JailMaker; used on the launcher's one thread. Never waits for a zygote.
+// Owned by JailMaker; used on the launcher's one thread. Never waits for a zygote.
 #pragma once
 
 #include <poll.h>

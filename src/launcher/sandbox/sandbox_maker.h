@@ -54,7 +54,7 @@ class SandboxMaker {
   JailMaker& jails() { return jails_; }
   // What is above all sandboxes.
   sys::CgroupParents& parents() { return parents_; }
-  // Almost all of their memory is in use: none is made until this is told otherwise.
+  // Almost all of their memory is in use: none is made until this is set to false.
   void set_memory_short(bool is_short) { memory_is_short_ = is_short; }
   LayerStore& layer_store() { return layer_store_; }
   Result<> prepare_template(const std::string& name);

@@ -64,7 +64,7 @@ void TemplateRequests::forget(Client& client, const wire::ForgetTemplate& reques
   if (auto forgotten = maker_.forget_template(request.id, &client); !forgotten) {
     return clients_.refuse(client, request.seq, forgotten.error());
   }
-  // It has no owner any more, so report_changes() would skip it: its former owner is told here.
+  // It has no owner any more, so report_changes() would skip it: its former owner is notified here.
   client.changed_templates.erase(request.id);
   if (auto gone = maker_.jails().nurseries().take_change(request.id)) {
     clients_.send(client, wire::TemplateChanged{std::move(*gone)});

@@ -1,6 +1,7 @@
 // Whether this host can take another sandbox now: its memory and its processes, as the kernel and
-// the launcher say. Sampled every half second by SandboxAllocator; no new sandbox is admitted while
-// it is full, so that requests wait or are refused before the kernel has to kill anybody.
+// the launcher report them. Sampled every half second by SandboxAllocator; no new sandbox is
+// admitted while the host is full, so that requests wait or are refused before the kernel has to
+// kill a process.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The lines a runtime writes about its results, cut out of what comes from its pipe. The guest
-// writes them, so their size and their number have bounds; what is beyond is dropped and said.
+// Splits what a runtime writes about its results into lines. The guest writes them, so their size
+// and number are bounded; what exceeds the bounds is dropped, and the report says so.
 #pragma once
 
 #include <cstddef>

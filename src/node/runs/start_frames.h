@@ -1,5 +1,5 @@
 // Everything that goes into a sandbox before its program runs, one frame at a time: files, the job,
-// the start. Encoded when it is sent, so that a large file is not there twice.
+// the start. Each frame is encoded when it is sent, so that a large file is not in memory twice.
 #pragma once
 
 #include <cstddef>

@@ -293,13 +293,13 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     CellReport dropped;
     CellReader reader(*this, *context, is_ours ? sink : dropping, *cancel, cell.number,
                       is_ours ? request.output_limit : 0, deadline);
-    CellReport& told = is_ours ? report : dropped;
+    CellReport& received = is_ours ? report : dropped;
     if (!is_ours) log::info("draining a context of an earlier server", {{"context", context->id}});
     sink.set_may_have_run(is_ours);
-    CO_TRY_OK(co_await reader.read(std::move(attachment), told));
-    report.outcome.timed_out = told.outcome.timed_out;
+    CO_TRY_OK(co_await reader.read(std::move(attachment), received));
+    report.outcome.timed_out = received.outcome.timed_out;
     if (!reader.exited() && !reader.killed()) {
-      if (is_ours || !told.outcome.timed_out) continue;
+      if (is_ours || !received.outcome.timed_out) continue;
       // The earlier cell used up the time of this one.
       report.outcome.exit_code = kExitTimeout;
       break;

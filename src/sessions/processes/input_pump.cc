@@ -85,11 +85,11 @@ asio::awaitable<void> InputPump::pump() {
 asio::awaitable<void> InputPump::wait_for_change(Deadline deadline) {
   asio::steady_timer timer(io_, deadline);
   waiting_.insert(&timer);
-  struct Place {
+  struct Registration {
     InputPump& pump;
     asio::steady_timer& timer;
-    ~Place() { pump.waiting_.erase(&timer); }
-  } place{*this, timer};
+    ~Registration() { pump.waiting_.erase(&timer); }
+  } registration{*this, timer};
   co_await timer.async_wait(kAwaitTuple);
 }
 

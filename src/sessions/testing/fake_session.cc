@@ -94,11 +94,11 @@ void FakeSession::wake() {
 asio::awaitable<void> FakeSession::change(Clock::time_point deadline) {
   asio::steady_timer timer(io_, deadline);
   waiting_.push_back(&timer);
-  struct Place {
+  struct Registration {
     std::vector<asio::steady_timer*>& all;
     asio::steady_timer& timer;
-    ~Place() { std::erase(all, &timer); }
-  } place{waiting_, timer};
+    ~Registration() { std::erase(all, &timer); }
+  } registration{waiting_, timer};
   co_await timer.async_wait(kAwaitTuple);
 }
 

@@ -1,4 +1,4 @@
-// Parts of answers as more than one of them has them.
+// Fields that several JSON answers share.
 #pragma once
 
 #include <boost/json/object.hpp>

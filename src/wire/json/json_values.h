@@ -1,4 +1,4 @@
-// Values of JSON as many answers have them.
+// JSON values that many answers share.
 #pragma once
 
 #include <boost/json/array.hpp>

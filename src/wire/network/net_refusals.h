@@ -1,5 +1,5 @@
-// What a person is told of connections and names that a sandbox's network policy refused, and what
-// would allow them. Names are a guest's: made UTF-8 here.
+// Explains to a person which connections and names a sandbox's network policy refused, and what
+// would allow them. Names come from a guest and are made UTF-8 here.
 #pragma once
 
 #include <array>

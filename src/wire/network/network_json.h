@@ -1,6 +1,6 @@
-// What a sandbox did with its network, for people and programs: in a run's metrics, in
-// GET /v1/sandboxes/{id}/network and in events. Names and addresses in it are a guest's or a
-// untrusted text: bounded by the gateway's messages, and made UTF-8 here.
+// What a sandbox did with its network, for people and programs: in a run's metrics, in GET
+// /v1/sandboxes/{id}/network and in events. Names and addresses in it come from a guest or another
+// untrusted source: bounded by the gateway's messages, and made UTF-8 here.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,6 +1,6 @@
 // Which rows may be skipped on which kernel. A control that finds nothing to attack says "the
 // kernel lacks it"; without a second opinion a row could come to say that by mistake, and would be
-// skipped from then on with nobody the wiser. Here every such row names the feature it needs, and
+// skipped from then on without notice. Here every such row names the feature it needs, and
 // the kernel is asked for that feature in another way than the attack does it: by the functions in
 // it, by what it lists of itself in /proc and /sys.
 #pragma once

@@ -171,7 +171,7 @@ Verdict agent_affinity(const Args&) {
 Verdict agent_oom_score(const Args&) { return by_open("/proc/1/oom_score_adj", O_WRONLY); }
 
 // A process that enters the sandbox (a helper of the agent, a joining interpreter) may for a moment
-// be dumpable and still hold something of the outside. Stand in the door and try everyone.
+// be dumpable and still hold something of the outside. Waits beside it and tries every process.
 Verdict catch_passer_by(const Args& args) {
   const long millis = args.number("millis", 300);
   timespec start{};

@@ -64,17 +64,17 @@ def _shape(lengths: List[Any]) -> Tuple[int, ...]:
 def _array(fields: Dict[str, Any], shape: Tuple[int, ...]) -> Any:
     name = values.text_of(fields, "dtype", 20)
     if not _TYPES.fullmatch(name):
-        values.bad(f"ndarray: the type {name!r} is none that is sent")
+        values.bad(f"ndarray: unsupported type {name!r}")
     kind = numpy.dtype(name)
     data = values.bytes_of(fields)
     size = kind.itemsize
     for length in shape:
         size *= length
     if size != len(data):
-        values.bad(f"ndarray: {len(data)} bytes, and its shape is of {size}")
+        values.bad(f"ndarray: {len(data)} bytes instead of the {size} of its shape")
     if size == 0:
         if kind.itemsize == 0 and 0 not in shape:  # strings of length 0: the bytes do not bound their number
-            values.bad("ndarray: elements of no size")
+            values.bad("ndarray: elements of size 0")
         return numpy.empty(shape, kind)
     array = numpy.frombuffer(bytearray(data), kind).reshape(shape)
     _check_elements(array, kind)
@@ -84,9 +84,9 @@ def _array(fields: Dict[str, Any], shape: Tuple[int, ...]) -> Any:
 def _check_elements(array: Any, kind: Any) -> None:
     """Checks what numpy assumes about the bytes it is given."""
     if kind.kind == "b" and array.view("u1").max() > 1:
-        values.bad("ndarray: a bool that is neither")
+        values.bad("ndarray: a bool must be 0 or 1")
     if kind.kind == "U" and numpy.frombuffer(array, "<u4").max() > 0x10FFFF:
-        values.bad("ndarray: a character that there is not")
+        values.bad("ndarray: invalid character")
 
 
 DECODERS: Dict[str, Callable[[Dict[str, Any], int], Any]] = {"ndarray": _decode_array, "npscalar": _decode_scalar}

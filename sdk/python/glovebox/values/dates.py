@@ -54,7 +54,7 @@ def zone_of(name: Any) -> Any:
     """The zone with this name, if this machine has it. The name opens no file and imports nothing."""
     global _zones
     if type(name) is not str or len(name) > MAX_ZONE:
-        values.bad("a time zone that is no name")
+        values.bad("a time zone must be a name")
     if name == "UTC":
         return datetime.timezone.utc
     import zoneinfo
@@ -72,7 +72,7 @@ def _decode_datetime(fields: Dict[str, Any], depth: int) -> datetime.datetime:
     fold = values.whole(fields["fold"], 0, 1, "datetime: fold")
     if fields["zone"] is not None:
         if made.tzinfo is not None:
-            values.bad("datetime: an offset and a zone")
+            values.bad("datetime: cannot have both an offset and a zone")
         made = made.replace(tzinfo=_exact_zone(fields["zone"]))
     return made.replace(fold=fold)
 

@@ -202,12 +202,12 @@ def _column(tree: Any, depth: int) -> Any:
         if array.dtype.kind != "M":
             values.bad("datetimetz: not dates")
         return pandas.DatetimeIndex(array).tz_localize("UTC").tz_convert(_zone(fields["zone"])).array
-    values.bad("a column of no kind that is sent")
+    values.bad("unsupported kind of column")
 
 
 def _strings(texts: List[Any], kind: str) -> Any:
     if not set(map(type, texts)) <= {str, type(None)}:
-        values.bad("string: a column with something else in it")
+        values.bad("string: a column with other values")
     try:
         return pandas.array(texts, dtype=kind)
     except TypeError:  # pandas before 3 has no "str"
@@ -218,10 +218,10 @@ def _masked(fields: Dict[str, Any], depth: int) -> Any:
     name = fields["dtype"]
     make = _MASKED.get(name) if type(name) is str else None
     if make is None:
-        values.bad("masked: no type that is sent")
+        values.bad("masked: unsupported type")
     data, mask = _vector(fields["v"], depth), _vector(fields["mask"], depth)
     if data.dtype != pandas.api.types.pandas_dtype(name).numpy_dtype or mask.dtype != bool or len(data) != len(mask):
-        values.bad("masked: values and mask do not go together")
+        values.bad("masked: values and mask do not match")
     return make(data, mask)
 
 
@@ -229,7 +229,7 @@ def _category(fields: Dict[str, Any], depth: int) -> Any:
     codes = _vector(fields["codes"], depth)
     categories = _index(fields["categories"], depth + 1, most=max(len(codes), MAX_UNUSED))
     if codes.dtype.kind != "i" or type(fields["ordered"]) is not bool:
-        values.bad("category: its codes are no whole numbers")
+        values.bad("category: its codes must be whole numbers")
     if len(codes) and (codes.min() < -1 or codes.max() >= len(categories)):
         values.bad("category: a code without a category")
     return pandas.Categorical.from_codes(codes, categories=categories, ordered=fields["ordered"])
@@ -248,7 +248,7 @@ def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
             values.bad("range: not three numbers")
         start, stop, step = (values.whole(one, -(1 << 62), 1 << 62, "range: a bound") for one in bounds)
         if step == 0 or len(range(start, stop, step)) > most:
-            values.bad("range: not one that can be here")
+            values.bad("range: invalid or too long")
         return pandas.RangeIndex(start, stop, step, name=_name(fields["name"], depth))
     if kind == "multi":
         fields = _parts(tree, "v", "names")
@@ -257,7 +257,7 @@ def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
         levels = [_column(one, depth + 1) for one in fields["v"]]
         names = [_name(one, depth) for one in _list(fields, "names")]
         if not levels or len(levels) != len(names) or len({len(one) for one in levels}) != 1:
-            values.bad("multi: levels and names do not go together")
+            values.bad("multi: levels and names do not match")
         _check_members(levels)
         return pandas.MultiIndex.from_arrays(levels, names=names)
     if kind == "plain":
@@ -267,7 +267,7 @@ def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
         is_mixed = isinstance(column, numpy.ndarray) and column.dtype.hasobject
         name = _name(fields["name"], depth)
         return pandas.Index(column, dtype=object if is_mixed else None, name=name, tupleize_cols=False)
-    values.bad("an index of no kind that is sent")
+    values.bad("unsupported kind of index")
 
 
 def _check_members(columns: List[Any]) -> None:
@@ -293,7 +293,7 @@ def _check_spread(column: Any) -> None:
         start = time.thread_time()
         pandas.unique(mixed[:size])
         if time.thread_time() - start > 0.005 + size * _SECONDS_PER_MEMBER:
-            values.bad("index: too many members that collide")
+            values.bad("index: too many hash collisions")
         values.look()
         if size >= len(mixed):
             return
@@ -316,7 +316,7 @@ def _decode_frame(fields: Dict[str, Any], depth: int) -> Any:
     index = _index(fields["index"], depth, most=MAX_ROWS if trees else MAX_EMPTY_ROWS)
     columns = [_column(one, depth) for one in trees]
     if len(names) != len(columns) or any(len(one) != len(index) for one in columns):
-        values.bad("frame: columns of another length than its index, or without a name")
+        values.bad("frame: a column has no name, or not the length of the index")
     frame = pandas.DataFrame(dict(enumerate(columns)), index=index)
     frame.columns = names
     return frame
@@ -326,7 +326,7 @@ def _decode_series(fields: Dict[str, Any], depth: int) -> Any:
     values.only(fields, "index", "name", "v")
     index, column = _index(fields["index"], depth), _column(fields["v"], depth)
     if len(index) != len(column):
-        values.bad("series: another length than its index")
+        values.bad("series: values and index differ in length")
     return pandas.Series(column, index=index, name=_name(fields["name"], depth))
 
 

@@ -22,7 +22,7 @@ def check(hashes: List[int], what: str) -> None:
     size = 2 << values.MANY_MEMBERS.bit_length()
     while size <= 6 * len(hashes):
         if _looks(hashes[: size * 2 // 3], size, 0 if what == "dict" else _LINEAR) < 0:
-            values.bad(f"{what}: too many members collide")
+            values.bad(f"{what}: too many hash collisions")
         size *= 2
 
 

@@ -137,9 +137,9 @@ export interface paths {
          * Create a persistent sandbox
          * @description The sandbox (session) lives until its time to live (`ttl_s`) has ended, a client ends it or
          *     it ends itself. It outlives the client's connection and server restarts. With `agent_id`: if
-         *     the project has a living sandbox with the same `agent_id`, the response is that sandbox
+         *     the project has a live sandbox with the same `agent_id`, the response is that sandbox
          *     (200), resumed if it was paused, and the rest of the request is ignored. A `name` that a
-         *     living sandbox of the project has is refused with 409 `name_taken`. If the client
+         *     live sandbox of the project has is refused with 409 `name_taken`. If the client
          *     disconnects before the response, the sandbox being created is ended.
          */
         post: operations["createSandbox"];
@@ -2127,7 +2127,7 @@ export interface paths {
         put?: never;
         /**
          * Create a session under your own id
-         * @description You choose the id, a text that is private to the key's project. If a living session with
+         * @description You choose the id, a text that is private to the key's project. If a live session with
          *     this id exists, the response is that session (200), resumed if it was paused.
          */
         post: operations["workspaceCreate"];
@@ -2363,7 +2363,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the living sandboxes of your project
+         * List the live sandboxes of your project
          * @description Newest first. `state` and the other filters are those of `GET /v1/sandboxes`.
          */
         get: operations["apiContainers"];
@@ -3167,7 +3167,7 @@ export interface components {
              */
             on_timeout?: "kill" | "pause";
             agent_id?: string;
-            /** @description For people. No other living sandbox of the project has it; it must not look like an id. */
+            /** @description For people. No other live sandbox of the project has it; it must not look like an id. */
             name?: string;
             /**
              * @description Access to the ports requires a token.
@@ -3475,11 +3475,11 @@ export interface components {
         /** @description Sandboxes that have never been used and wait for a request. */
         Pool: {
             /**
-             * @description That wait even without demand.
+             * @description How many wait even without demand.
              * @default 0
              */
             min?: number;
-            /** @description That wait at most, with demand; they go when there is none for pools.idle_decay. By default as many as min. */
+            /** @description How many wait at most, with demand; surplus ones end after pools.idle_decay without demand. By default the same as min. */
             max?: number;
         };
         /** @description Either `from` or `snapshot`; a snapshot already contains everything else. */
@@ -4151,7 +4151,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The sandbox, living or ended. */
+            /** @description The sandbox, live or ended. */
             200: {
                 headers: {
                     [name: string]: unknown;

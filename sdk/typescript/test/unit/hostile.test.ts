@@ -1,4 +1,4 @@
-// Whoever answers need not be our server: what it says is checked, bounded and ended, and the key is not
+// The server that answers need not be ours: what it says is checked, bounded and ended, and the key is not
 // shown to bystanders.
 
 import assert from "node:assert/strict";

@@ -33,7 +33,7 @@ class WatchRoutes {
   Task<http::Response> remove_watcher(http::Request& request, http::ResponseWriter& writer);
 
  private:
-  struct Schedule;  // of a stream: when to send a sign of life, and when to end
+  struct Schedule;  // of a stream: when to send a keepalive, and when to end
 
   // The watch is active when this returns.
   asio::awaitable<tl::expected<Watch, Failure>> open_watch(std::shared_ptr<node::Session> session,

@@ -1,4 +1,4 @@
-// What is told of files beyond their entries: where links lead, and what a client left at them.
+// What is reported of files beyond their entries: targets of links, and clients' metadata.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

@@ -1,5 +1,5 @@
-// Removes what is at a name, whole trees too, following no link: what is swapped for a link
-// meanwhile loses the link and not what it leads to.
+// Removes a file or a whole tree and follows no link: if an entry is replaced by a link meanwhile,
+// the link is removed and not its target.
 #pragma once
 
 #include <cstdint>

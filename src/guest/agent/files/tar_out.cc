@@ -41,7 +41,7 @@ Result<> archive_tree(UniqueFd top, ArchiveWriter& archive) {
   }
 }
 
-// Opened before anything is said: what cannot be read is an error and no half archive.
+// Opened before anything is sent: a file that cannot be read is an error, not half an archive.
 Result<> archive_file(const wire::FileRequest& request, ArchiveWriter& archive) {
   TRY(ResolvedPath named, resolve_path(request.path));
   TRY(const ResolvedPath resolved, follow_links(std::move(named)));

@@ -248,7 +248,7 @@ Result<TarEntry> TarReader::entry_of(std::string_view block, Extra extra) {
   if (entry.name.size() > kMaxName || entry.link.size() > kMaxName) {
     return malformed("name too long");
   }
-  // Before there was a type for directories, this was how they were told.
+  // Before there was a type for directories, a trailing slash marked them.
   if (entry.type == TarType::kFile && entry.name.ends_with('/')) entry.type = TarType::kDirectory;
   while (entry.name.size() > 1 && entry.name.ends_with('/')) entry.name.pop_back();
   if (size < 0) return malformed("invalid size");
@@ -288,7 +288,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
     if (letter == 'x') TRY_OK(take_records(text, extra));
     if (letter == 'L') extra.name = until_nul(text);
     if (letter == 'K') extra.link = until_nul(text);
-    // A global header ('g') speaks of the archive: nothing that we would have to know.
+    // A global header ('g') describes the whole archive and is not needed here.
   }
   return std::optional<TarEntry>();
 }

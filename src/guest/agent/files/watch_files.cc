@@ -10,7 +10,7 @@
 namespace glovebox::agent {
 namespace {
 
-// Both halves of a move are told one right after the other.
+// inotify reports both halves of a move one right after the other.
 constexpr int kOtherHalfMs = 20;
 
 // How many marks were asked for; an error when the request is abandoned.

@@ -1,4 +1,4 @@
-// Watches: what happens is told once, by its path, in order.
+// Watches: every change is reported once, with its path, in order.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

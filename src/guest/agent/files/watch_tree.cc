@@ -82,7 +82,7 @@ Result<> WatchTree::send_event(wire::WatchKind kind, bool directory, const std::
                                const std::string& to) {
   if (path.size() > wire::kMaxRecordPath || to.size() > wire::kMaxRecordPath) return {};
   wire::WatchEvent event{kind, directory, path, to};
-  // One write after another to the same file is told once, until something else happens.
+  // Repeated writes to the same file are reported once, until something else happens.
   if (kind == wire::WatchKind::kWritten && event == last_) return {};
   last_ = event;
   return report_(event);
@@ -236,7 +236,7 @@ Result<bool> WatchTree::handle_top_event(std::uint32_t mask) {
   }
   if ((mask & IN_MODIFY) != 0) TRY_OK(send_event(wire::WatchKind::kWritten, false, ""));
   if ((mask & IN_ATTRIB) != 0) {
-    // Losing its name is told as a change of its attributes first.
+    // inotify reports the loss of its name as a change of its attributes first.
     if (!top_is_directory_ && !top_is_there()) return handle_top_event(IN_DELETE_SELF);
     TRY_OK(send_event(wire::WatchKind::kAttribute, top_is_directory_, ""));
   }
@@ -255,7 +255,7 @@ Result<bool> WatchTree::handle_event(const inotify_event& event, const std::stri
   if (watched == paths_.end()) return false;
   if (name.empty()) {
     if (event.wd == top_watch_) return handle_top_event(event.mask);
-    // Of another directory its parent tells.
+    // The end of another directory is reported by its parent.
     if ((event.mask & IN_IGNORED) != 0) paths_.erase(watched);
     return false;
   }

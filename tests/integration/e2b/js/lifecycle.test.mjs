@@ -101,7 +101,7 @@ describe('lifecycle', together, () => {
     }
   })
 
-  it('lets nobody in without a key', async () => {
+  it('refuses requests without a key', async () => {
     for (const apiKey of ['e2b_' + '0'.repeat(40), 'nonsense']) {
       await assert.rejects(Sandbox.create({ apiKey }), e2b.AuthenticationError)
       await assert.rejects(Sandbox.getInfo(nobody, { apiKey }), e2b.AuthenticationError)

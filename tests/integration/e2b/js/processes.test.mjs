@@ -54,7 +54,7 @@ describe('processes', together, () => {
     assert.equal(await sandbox.commands.kill(command.pid), false)
   })
 
-  it('ends at once when killed, whoever still holds its output', async (t) => {
+  it('ends at once when killed, even if another process holds its output', async (t) => {
     const sandbox = await fresh(t)
     const { command } = await begun(sandbox, {}, 'sleep 300 & echo begun; wait')
     await sandbox.commands.kill(command.pid)

@@ -1,5 +1,5 @@
 // One port for everything: which sandbox and which of its ports a request is for, who is let in, and
-// what is said when nobody is there.
+// what is answered when no sandbox is there.
 import { randomUUID } from 'node:crypto'
 import { api, assert, describe, e2b, fresh, it, plain, Sandbox, Seen, together, url } from './support.mjs'
 
@@ -118,7 +118,7 @@ server.serve_forever()'`, { background: true, timeoutMs: 0, onStdout: said.push 
     await assert.rejects(other.commands.run('true'), e2b.AuthenticationError)
     await assert.rejects(other.commands.list(), e2b.AuthenticationError)
     await assert.rejects(other.files.read('f'), e2b.AuthenticationError)
-    assert.equal(await other.isRunning(), true)  // for that, nobody is asked
+    assert.equal(await other.isRunning(), true)  // this needs no request to the sandbox
   })
 
   it('keeps the token over pauses and connects', async (t) => {
