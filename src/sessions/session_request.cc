@@ -63,6 +63,13 @@ bool is_sandbox_name(std::string_view name) {
                      [&](char c) { return is_plain(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+// An id, or what the command line would take for the beginning of one.
+bool looks_like_id(std::string_view name) {
+  const auto is_of_ids = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return name.size() >= store::kLeastIdPrefix && name.size() <= SandboxId::kLength &&
+         name.starts_with(SandboxTag::kPrefix) && std::all_of(name.begin(), name.end(), is_of_ids);
+}
+
 Result<> read_sandbox_name(ObjectReader& fields, CreateRequest& request) {
   TRY(const auto name, fields.text("name", kMaxSandboxName));
   if (!name) return {};
@@ -71,7 +78,11 @@ Result<> read_sandbox_name(ObjectReader& fields, CreateRequest& request) {
                       "must begin with a letter or a digit and have only letters, digits, '.', "
                       "'_' and '-'");
   }
-  if (SandboxId::parse(*name)) return fields.bad("name", "must not look like the id of a sandbox");
+  if (looks_like_id(*name)) {
+    return fields.bad("name",
+                      "must not look like the id of a sandbox or the beginning of one (sb and "
+                      "lower-case letters and digits)");
+  }
   request.name = *name;
   return {};
 }
