@@ -85,7 +85,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       port_proxy(private_headers(e2b)),
       port_routing(access, port_proxy, {&e2b}),
       run_routes_({authenticator, watcher, planner, run_flow, bundles, worker}),
-      bundle_routes_({authenticator, bundles}),
+      bundle_routes_({authenticator, bundles, worker}),
       function_routes_({authenticator, watcher, planner, run_flow, worker}),
       run_record_routes_({authenticator, on.store}),
       sandbox_routes_({authenticator, creation, on.store, on.session_services.registry,
