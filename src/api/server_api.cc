@@ -106,7 +106,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
                      on.usage, metrics}),
-      engine_routes_({on.node, settings.engine, settings.min_grade}),
+      engine_routes_({authenticator, on.node, settings.engine, settings.min_grade}),
       event_routes_({authenticator, on.events}),
       key_routes_({on.store}),
       operations_routes_({settings.version, on.node, on.session_service, on.store, metrics,
