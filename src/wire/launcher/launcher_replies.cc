@@ -57,6 +57,8 @@ struct LauncherReplyEncoder {
     put_limits(writer, one.limits);
     writer.number(one.pool_min);
     writer.number(one.pool_max);
+    writer.number(one.session_pool.min);
+    writer.number(one.session_pool.max);
     writer.number(static_cast<std::uint8_t>(status.state));
     writer.number(status.generation);
     writer.number(status.zygotes);
@@ -187,6 +189,8 @@ Result<LauncherReply> get_template(ByteReader& from) {
   one.limits = get_limits(from);
   one.pool_min = from.number<std::uint32_t>();
   one.pool_max = from.number<std::uint32_t>();
+  one.session_pool.min = from.number<std::uint32_t>();
+  one.session_pool.max = from.number<std::uint32_t>();
   const auto state = from.number<std::uint8_t>();
   status.generation = from.number<std::uint32_t>();
   status.zygotes = from.number<std::uint32_t>();
