@@ -119,7 +119,7 @@ class NoCgroup(User):
             self.skipTest("this user has a cgroup")
         self.assertFalse(plain.json["features"]["sudo"], plain.json)
         refused = client.call("POST", "/v1/sandboxes", {"template": "base", "ttl_s": 60, "on_timeout": "pause"})
-        self.assertEqual(refused.status, 501, refused)
+        self.assertEqual(refused.status, 422, refused)
         self.assertIn("cannot be paused", refused.json["error"]["message"])
         e2b = client.call("POST", "/sandboxes", {"templateID": "base", "timeout": 60, "autoPause": True})
         self.assertGreaterEqual(e2b.status, 400, e2b)

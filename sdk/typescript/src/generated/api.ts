@@ -3167,7 +3167,7 @@ export interface components {
             };
             metadata?: components["schemas"]["Metadata"];
             /**
-             * @description pause is refused (501) where sandboxes cannot be paused; see features.pause.
+             * @description pause is refused (422 unsupported) where sandboxes cannot be paused; see features.pause.
              * @default kill
              * @enum {string}
              */
