@@ -3,9 +3,11 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <optional>
 #include <string>
 
+#include "base/task.h"
 #include "http/message.h"
 #include "store/key.h"
 #include "store/store.h"
@@ -14,8 +16,9 @@ namespace glovebox::api {
 
 class Idempotency {
  public:
-  // `request` outlives this.
-  Idempotency(store::Store& store, const store::Principal& who, const http::Request& request);
+  // All but `who` outlive this. The worker reads a large body.
+  Idempotency(store::Store& store, asio::thread_pool& worker, const store::Principal& who,
+              http::Request& request);
 
   bool named() const { return !key_.empty(); }
 
@@ -30,7 +33,8 @@ class Idempotency {
 
  private:
   store::Store& store_;
-  const http::Request& request_;
+  asio::thread_pool& worker_;
+  http::Request& request_;
   std::string project_;
   std::string key_;
   bool begun_ = false;

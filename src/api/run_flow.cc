@@ -167,7 +167,7 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
   const routing::AnswerForm form = routing::answer_form(request);
   RunHeader run = header_of(request, who, plan);
 
-  Idempotency once(deps_.store, who, request);
+  Idempotency once(deps_.store, deps_.worker, who, request);
   std::string run_id = run.id.str();
   std::optional<Response> known =
       co_await once.begin(std::move(run_id), form != routing::AnswerForm::kJson);

@@ -51,14 +51,21 @@ void append_escaped(std::string& line, std::string_view value) {
   line += '"';
 }
 
-// A JSON string. Bytes that are not UTF-8 become U+FFFD.
+// A JSON string without control characters. Bytes that are not UTF-8 become U+FFFD.
 void append_json(std::string& line, std::string_view value) {
   line += '"';
-  for (const char c : to_utf8(value)) {
+  const std::string text = to_utf8(value);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
+    // U+0080 to U+009F: some terminals take them for the beginning of a control sequence.
+    const bool is_c1 = byte == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
     if (c == '"' || c == '\\') {
       line += '\\';
       line += c;
+    } else if (is_c1) {
+      line += "\\u00";
+      append_hex(line, static_cast<unsigned char>(text[++at]));
     } else if (byte < 0x20 || byte == 0x7f) {
       line += "\\u00";
       append_hex(line, byte);

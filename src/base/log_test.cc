@@ -98,6 +98,12 @@ TEST(Log, AJsonLineIsAnObjectWithEveryFieldAsText) {
             "\"id\":\"a\\u000a\\\"b\xef\xbf\xbd\"}");
 }
 
+TEST(Log, AJsonLineHasNoControlCharacters) {
+  const std::string line = log::format_line(log::Format::kJson, kAt, "info", "a",
+                                            {{"id", "\x7f|\xc2\x9b|\xc2\x80|\xc2\xa0|\xc3\x9b"}});
+  EXPECT_THAT(line, EndsWith("\"id\":\"\\u007f|\\u009b|\\u0080|\xc2\xa0|\xc3\x9b\"}"));
+}
+
 TEST(Log, AJsonLineStaysWholeHoweverLongItsValuesAre) {
   for (const char filling : {'x', '\x01', '\xff'}) {
     const std::string line = log::format_line(

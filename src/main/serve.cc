@@ -32,6 +32,7 @@
 #include "options/command_line.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/package_layer_service.h"
+#include "store/key.h"
 #include "store/server_secret.h"
 #include "store/sqlite_store.h"
 #include "templates/project_templates.h"
@@ -95,6 +96,7 @@ node::NodeOptions node_options(const Settings& settings) {
   options.max_memory_bytes = settings.max_memory != 0 ? settings.max_memory : memory_of_host();
   options.owner_share_percent = static_cast<std::uint32_t>(settings.project_share);
   options.max_waiting = static_cast<std::uint32_t>(settings.pool_max);
+  options.waiting_project = store::kDefaultProject;
   options.max_pools = static_cast<std::uint32_t>(settings.max_pools);
   options.max_queue = static_cast<std::uint32_t>(settings.queue_length);
   options.queue_wait = settings.queue_wait;

@@ -48,6 +48,11 @@ struct Outcome {
   WallSet walls;
 };
 
+// Whether usage.cpu is a figure: without a cgroup it is known of a program that has exited only.
+inline bool cpu_is_counted(const Outcome& outcome) {
+  return outcome.usage.cpu.count() > 0 || !outcome.walls.has(Wall::kCpuTimePerProcess);
+}
+
 // Whether RLIMIT_CPU ended the program, which is all that bounds CPU time where no cgroup counts
 // it: SIGXCPU first, and SIGKILL a second later for a program that handles that.
 inline bool ended_by_cpu_rlimit(const Limits& limits, int signal, std::uint64_t cpu_us) {

@@ -49,6 +49,7 @@ struct Template {
   Limits limits;               // the default profile
   std::uint32_t pool_min = 0;  // idle sandboxes even without demand
   std::uint32_t pool_max = 0;  // zero: nothing ever waits
+  PoolBounds session_pool{};   // the same for persistent sandboxes
   bool operator==(const Template&) const = default;
 };
 

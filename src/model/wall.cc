@@ -56,6 +56,8 @@ std::string_view wall_name(Wall wall) {
       return "memory-limit-per-process";
     case Wall::kCpuTimePerProcess:
       return "cpu-time-limit-per-process";
+    case Wall::kFreezer:
+      return "freezer";
     case Wall::kCount:
       break;
   }
@@ -125,6 +127,12 @@ Grade grade_of(EngineKind engine, const WallSet& walls) {
   const bool none = walls.has(Wall::kNoCapabilities) && walls.has(Wall::kNoNewPrivileges);
   if (!none && !walls.has(Wall::kBoundedCapabilities)) return Grade::kJailPartial;
   return Grade::kJail;
+}
+
+bool can_pause(const WallSet& walls) { return walls.has(Wall::kFreezer); }
+
+bool can_sudo(const WallSet& walls) {
+  return walls.has(Wall::kUidSlice) && walls.has(Wall::kIdmappedLayers);
 }
 
 }  // namespace glovebox

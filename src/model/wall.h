@@ -38,6 +38,8 @@ enum class Wall : std::uint8_t {
   // Where no cgroup bounds all processes together, rlimits bound each of them.
   kMemoryPerProcess,
   kCpuTimePerProcess,
+  // Of a session: all its processes can be stopped at once, which is what a pause does.
+  kFreezer,
   kCount,
 };
 
@@ -74,5 +76,10 @@ Grade const* parse_grade(std::string_view name);
 // What these walls are worth. A jail is `jail` only with every wall that keeps guests apart and
 // bounded; Landlock and idmapped layers are on top and do not count.
 Grade grade_of(EngineKind engine, const WallSet& walls);
+
+// What a session with these walls can do besides running programs.
+bool can_pause(const WallSet& walls);
+// Other users than the usual one, and the programs that change to them: root's files are root's.
+bool can_sudo(const WallSet& walls);
 
 }  // namespace glovebox

@@ -294,6 +294,10 @@ void explain(const CgroupFacts& facts, Findings& findings) {
     if (!trial.attempt.ok()) {
       finding.state = State::kMissing;
       finding.detail = trial.attempt.why();
+      if (trial.name == "pids") {
+        finding.state = State::kWarn;
+        finding.detail += "; RLIMIT_NPROC bounds the processes of each jail instead";
+      }
       finding.fix = fix_for_limits(facts, trial.where);
     } else if (trial.to_be_enabled) {
       finding.detail = "offered in " + trial.where + "; the launcher enables it";

@@ -92,6 +92,19 @@ TEST(Cgroups, AUserWithAllLimitsNeedsNoFix) {
   EXPECT_EQ(find(findings, "delegation")->fix, "");
 }
 
+TEST(Cgroups, WithoutThePidsControllerAnRlimitStandsIn) {
+  CgroupFacts facts;
+  facts.controllers = {{.name = "memory"}, {.name = "pids"}};
+  for (ControllerTrial& trial : facts.controllers) {
+    trial.attempt = Attempt::failed("create a cgroup", EACCES);
+  }
+  Findings findings;
+  explain(facts, findings);
+  EXPECT_EQ(find(findings, "memory limit")->state, State::kMissing);
+  EXPECT_EQ(find(findings, "pids limit")->state, State::kWarn);
+  EXPECT_THAT(find(findings, "pids limit")->detail, HasSubstr("RLIMIT_NPROC"));
+}
+
 TEST(Cgroups, ReportsAHostWithoutAnyHierarchy) {
   CgroupFacts facts;
   facts.is_root = true;

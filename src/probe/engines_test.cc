@@ -38,12 +38,18 @@ TEST(Engines, RootlessIsPartial) {
 }
 
 TEST(Engines, EachMissingLimitMakesItPartialAndIsNamed) {
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (const std::size_t i : {0, 2}) {
     HostFacts host = good_host();
     host.cgroups.controllers[i].attempt = Attempt::failed("create a cgroup", EACCES);
     EXPECT_EQ(jail_on(host).strength, Strength::kPartial);
     EXPECT_THAT(jail_on(host).why, HasSubstr(host.cgroups.controllers[i].name + " limit"));
   }
+}
+
+TEST(Engines, WithoutThePidsControllerAnRlimitBoundsProcesses) {
+  HostFacts host = good_host();
+  host.cgroups.controllers[1].attempt = Attempt::failed("create a cgroup", EACCES);
+  EXPECT_EQ(jail_on(host).strength, Strength::kFull) << jail_on(host).why;
 }
 
 TEST(Engines, LandlockIsReportedAndDoesNotLowerTheGrade) {

@@ -34,26 +34,27 @@ json::object template_json(const TemplateStatus& status) {
   for (const std::string& directory : made_of.layers) {
     layers.emplace_back(to_utf8(packages::layer_label(directory)));
   }
-  json::object object{{"name", made_of.name},
-                      {"description", to_utf8(made_of.description)},
-                      {"built_in", made_of.built_in},
-                      {"runtime", runtime_name(made_of.runtime)},
-                      {"language", made_of.language},
-                      {"preload", wire::text_array(made_of.preload)},
-                      {"layers", std::move(layers)},
-                      {"profile", template_profile_json(made_of.limits)},
-                      {"pool", {{"min", made_of.pool_min}, {"max", made_of.pool_max}}},
-                      {"session_pool", {{"min", 0}, {"max", 0}}},
-                      {"state", state_name(status.state)},
-                      {"generation", status.generation},
-                      {"zygotes", status.zygotes},
-                      {"forks", status.forks},
-                      {"project", nullptr},
-                      {"from", nullptr},
-                      {"env", nullptr},
-                      {"dependencies", nullptr},
-                      {"snapshot", nullptr},
-                      {"created_at", nullptr}};
+  json::object object{
+      {"name", made_of.name},
+      {"description", to_utf8(made_of.description)},
+      {"built_in", made_of.built_in},
+      {"runtime", runtime_name(made_of.runtime)},
+      {"language", made_of.language},
+      {"preload", wire::text_array(made_of.preload)},
+      {"layers", std::move(layers)},
+      {"profile", template_profile_json(made_of.limits)},
+      {"pool", {{"min", made_of.pool_min}, {"max", made_of.pool_max}}},
+      {"session_pool", {{"min", made_of.session_pool.min}, {"max", made_of.session_pool.max}}},
+      {"state", state_name(status.state)},
+      {"generation", status.generation},
+      {"zygotes", status.zygotes},
+      {"forks", status.forks},
+      {"project", nullptr},
+      {"from", nullptr},
+      {"env", nullptr},
+      {"dependencies", nullptr},
+      {"snapshot", nullptr},
+      {"created_at", nullptr}};
   object["error"] = wire::text_or_null(status.error);
   return object;
 }

@@ -35,8 +35,9 @@ class BundleStore {
 
   // Keeps the bytes for the project; others of its bundles give way, the least recently used first.
   // A bundle that a run still holds does not, because its memory would not be free: so the bounds
-  // are those of all memory that bundles take. kInvalidArgument: they have another digest, or are
-  // too large. kResourceExhausted: runs hold what would have to give way.
+  // are those of all memory that bundles take. `digest` is that of the bytes: the caller has
+  // computed it, off the server's thread. kInvalidArgument: they are too large. kResourceExhausted:
+  // runs hold what would have to give way.
   Result<> put(const std::string& project, const std::string& digest, std::string bytes);
   // Null: the project has no such bundle. A run may keep what it got as long as it likes.
   std::shared_ptr<const std::string> find(const std::string& project, std::string_view digest);

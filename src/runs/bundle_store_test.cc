@@ -21,14 +21,6 @@ TEST(BundleStore, GivesTheBytesToTheirProjectOnly) {
   EXPECT_EQ(bundles.find("two", digest), nullptr);
 }
 
-TEST(BundleStore, RefusesBytesWithAnotherDigest) {
-  BundleStore bundles;
-  const auto refused = bundles.put("one", store::sha256_hex("these"), "those");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Errc::kInvalidArgument);
-  EXPECT_EQ(bundles.held_bytes(), 0u);
-}
-
 TEST(BundleStore, RefusesABundleThatIsTooLarge) {
   BundleStore bundles;
   const std::string large(kMaxBundleBytes + 1, 'x');

@@ -65,7 +65,7 @@ void RunLog::finished(const RunHeader& run, const node::RunReport& report, std::
   record.status = status_of(report);
   record.exit_code = outcome.exit_code;
   record.wall_us = outcome.wall.count();
-  record.cpu_us = outcome.usage.cpu.count();
+  if (cpu_is_counted(outcome)) record.cpu_us = outcome.usage.cpu.count();
   record.peak_memory_bytes = outcome.usage.peak_memory_bytes;
   record.warm = report.warm;
   record.engine = engine_name(outcome.engine);

@@ -24,10 +24,10 @@ struct SessionLine {
 
 struct SessionSample {
   std::int64_t at_ms = 0;
-  std::uint64_t cpu_us = 0;
-  std::uint64_t memory_bytes = 0;
+  std::optional<std::uint64_t> cpu_us;  // as SessionUsage's
+  std::optional<std::uint64_t> memory_bytes;
   std::uint64_t disk_bytes = 0;
-  std::uint32_t processes = 0;
+  std::optional<std::uint32_t> processes;
 };
 
 struct SessionEntry {

@@ -8,6 +8,15 @@
 #include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {
+namespace {
+
+Error cannot_pause() {
+  return Error(Errc::kUnsupported,
+               "this sandbox cannot be paused: Glovebox has no cgroup on this host in which it may "
+               "freeze processes (`glovebox doctor` says how to get one)");
+}
+
+}  // namespace
 
 Result<std::uint64_t> SessionLifecycle::ttl_of(std::optional<std::uint64_t> asked) const {
   if (!asked) return std::min(options_.default_ttl_s, options_.max_ttl_s);
@@ -48,6 +57,9 @@ Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, Keeps k
   store::SessionRecord& record = entry->record;
   if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
+  if (keeps == Keeps::kFiles && !can_pause(record.walls)) {
+    co_return fail(cannot_pause());  // before its processes are ended in vain
+  }
   const std::uint64_t paused = registry_.paused_of(record.project);
   if (paused >= options_.max_paused) {
     co_return fail(Errc::kResourceExhausted,
@@ -62,6 +74,11 @@ Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, Keeps k
     if (done) done = co_await service_.pause_session(record.id);
     if (is_over(record.state)) co_return fail(wrong_state(record.state));
     if (!done) co_return fail(std::move(done.error()));
+    if (const auto session = service_.find_session(record.id); session && keeps == Keeps::kFiles) {
+      const Error why(Errc::kConflict,
+                      "the sandbox was paused without its memory, which ended its processes");
+      session->abandon_processes(why);
+    }
   }
   CO_TRY_OK(registry_.set_state(entry, SessionState::kPaused, std::move(reason)));
   record.paused_files_only = keeps == Keeps::kFiles;
@@ -170,6 +187,9 @@ Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::st
   if (request.ttl_s) {
     CO_TRY(ttl_s, ttl_of(request.ttl_s));
   }
+  if (request.on_timeout && *request.on_timeout != OnTimeout::kKill && !can_pause(record.walls)) {
+    co_return fail(cannot_pause());
+  }
   if (request.net) {
     // All or nothing: everything that can be refused is checked before the first change.
     CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
@@ -185,6 +205,7 @@ Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::st
       co_return fail(std::move(saved.error()));
     }
   }
+  if (request.on_timeout) record.on_timeout = *request.on_timeout;
   if (ttl_s) {
     record.ttl_s = *ttl_s;
     // The time to live of a paused session starts when it is resumed.

@@ -51,6 +51,7 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
     plan.spec.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
   }
   plan.spec.min_grade = request.min_grade;
+  plan.spec.must_pause = request.on_timeout != OnTimeout::kKill;
   if (floor) {
     plan.spec.min_grade = std::max(plan.spec.min_grade.value_or(Grade::kProcess), *floor);
   }

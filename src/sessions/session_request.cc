@@ -63,6 +63,13 @@ bool is_sandbox_name(std::string_view name) {
                      [&](char c) { return is_plain(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+// An id, or what the command line would take for the beginning of one.
+bool looks_like_id(std::string_view name) {
+  const auto is_of_ids = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return name.size() >= store::kLeastIdPrefix && name.size() <= SandboxId::kLength &&
+         name.starts_with(SandboxTag::kPrefix) && std::all_of(name.begin(), name.end(), is_of_ids);
+}
+
 Result<> read_sandbox_name(ObjectReader& fields, CreateRequest& request) {
   TRY(const auto name, fields.text("name", kMaxSandboxName));
   if (!name) return {};
@@ -71,9 +78,21 @@ Result<> read_sandbox_name(ObjectReader& fields, CreateRequest& request) {
                       "must begin with a letter or a digit and have only letters, digits, '.', "
                       "'_' and '-'");
   }
-  if (SandboxId::parse(*name)) return fields.bad("name", "must not look like the id of a sandbox");
+  if (looks_like_id(*name)) {
+    return fields.bad("name",
+                      "must not look like the id of a sandbox or the beginning of one (sb and "
+                      "lower-case letters and digits)");
+  }
   request.name = *name;
   return {};
+}
+
+Result<std::optional<OnTimeout>> read_on_timeout(ObjectReader& fields) {
+  TRY(const auto word, fields.text("on_timeout", 16));
+  if (!word) return std::optional<OnTimeout>();
+  if (*word == "pause") return std::optional(OnTimeout::kPause);
+  if (*word == "kill") return std::optional(OnTimeout::kKill);
+  return fields.bad("on_timeout", "must be kill or pause");
 }
 
 Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
@@ -83,12 +102,8 @@ Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
   if (const json::value* metadata = fields.take("metadata")) {
     TRY(request.metadata, read_metadata(fields, *metadata));
   }
-  TRY(const auto on_timeout, fields.text("on_timeout", 16));
-  if (on_timeout == "pause") {
-    request.on_timeout = OnTimeout::kPause;
-  } else if (on_timeout && *on_timeout != "kill") {
-    return fields.bad("on_timeout", "must be kill or pause");
-  }
+  TRY(const auto on_timeout, read_on_timeout(fields));
+  request.on_timeout = on_timeout.value_or(OnTimeout::kKill);
   TRY(const auto agent_id, read_agent_id(fields));
   request.agent_id = agent_id.value_or("");
   TRY(const auto private_ports, fields.truth("private_ports"));
@@ -166,9 +181,11 @@ Result<ChangeRequest> parse_change_request(std::string_view body) {
   if (const json::value* net = fields.take("net")) {
     TRY(request.net, wire::read_net_policy(*net, "net"));
   }
+  TRY(request.on_timeout, read_on_timeout(fields));
   TRY_OK(fields.finish());
-  if (!request.ttl_s && !request.metadata && !request.net) {
-    return fail(Errc::kInvalidArgument, "the request changes nothing; give ttl_s, metadata or net");
+  if (!request.ttl_s && !request.metadata && !request.net && !request.on_timeout) {
+    return fail(Errc::kInvalidArgument,
+                "the request changes nothing; give ttl_s, on_timeout, metadata or net");
   }
   return request;
 }

@@ -53,6 +53,7 @@ struct ChangeRequest {
   std::optional<std::uint64_t> ttl_s;
   std::optional<store::Metadata> metadata;  // replaces all of it
   std::optional<net::NetPolicy> net;        // what it may reach from now on
+  std::optional<OnTimeout> on_timeout;
 };
 
 // Checks sizes and refuses NUL. `value` is the field "metadata" of the object being read.

@@ -47,7 +47,7 @@ struct RunRecord {
   RunStatus status = RunStatus::kOk;
   std::int32_t exit_code = 0;
   std::int64_t wall_us = 0;
-  std::int64_t cpu_us = 0;
+  std::optional<std::int64_t> cpu_us;  // nothing: not counted
   std::optional<std::uint64_t> peak_memory_bytes{};
   bool warm = false;
   std::string engine{};

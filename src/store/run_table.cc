@@ -16,6 +16,13 @@ constexpr int kOutCut = 1;
 constexpr int kErrCut = 2;
 constexpr int kAnswerCut = 4;
 
+// Of `cpu_us`, which a column NOT NULL holds.
+constexpr std::int64_t kNotCounted = -1;
+
+std::optional<std::int64_t> counted(std::int64_t number) {
+  return number < 0 ? std::nullopt : std::optional(number);
+}
+
 int cut_bits(const RunRecord& run) {
   return (run.out_cut ? kOutCut : 0) | (run.err_cut ? kErrCut : 0) |
          (run.answer_cut ? kAnswerCut : 0);
@@ -35,7 +42,7 @@ Result<RunRecord> read_run(const Statement& row) {
                 .status = static_cast<RunStatus>(row.integer(10)),
                 .exit_code = static_cast<std::int32_t>(row.integer(11)),
                 .wall_us = row.integer(12),
-                .cpu_us = row.integer(13),
+                .cpu_us = counted(row.integer(13)),
                 .warm = row.integer(15) != 0,
                 .engine = row.text(16),
                 .grade = row.text(17),
@@ -74,9 +81,10 @@ Result<> RunTable::insert(const QueuedRuns& runs) {
     TRY_OK(insert
                .bind(queued->seq, run.id.str(), run.project, run.request_id, run.key_id,
                      run.template_name, run.profile, run.language, run.started_ms, run.finished_ms,
-                     static_cast<int>(run.status), run.exit_code, run.wall_us, run.cpu_us,
-                     run.peak_memory_bytes, static_cast<int>(run.warm), run.engine, run.grade,
-                     run.error_code, run.error_message, cut_bits(run), queued->bytes)
+                     static_cast<int>(run.status), run.exit_code, run.wall_us,
+                     run.cpu_us.value_or(kNotCounted), run.peak_memory_bytes,
+                     static_cast<int>(run.warm), run.engine, run.grade, run.error_code,
+                     run.error_message, cut_bits(run), queued->bytes)
                .run());
     if (db_.changes() == 0) continue;
     TRY_OK(body.bind(queued->seq, Blob{run.out}, Blob{run.err}, Blob{run.answer}).run());

@@ -62,14 +62,15 @@ Result<> write_changes(Database& db, const SessionRecord& session, const std::st
   TRY(Statement update,
       db.prepare(
           "UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
-          "expires_ms = ?, ended_ms = ?, walls = ?, net = ?, bytes = ?, paused_files_only = ?" +
+          "expires_ms = ?, ended_ms = ?, walls = ?, net = ?, bytes = ?, paused_files_only = ?, "
+          "on_timeout = ?" +
           more + " WHERE id = ? AND state < ?"));
   const std::string metadata = pack_metadata(session.metadata);
   TRY_OK(update
              .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
                    session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
                    stored_bytes(session), static_cast<int>(session.paused_files_only),
-                   session.id.str(), kStopped)
+                   static_cast<int>(session.on_timeout), session.id.str(), kStopped)
              .run());
   if (db.changes() == 0) return fail(Errc::kConflict, "the sandbox has ended");
   return {};

@@ -124,6 +124,7 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
   group.features_.any = !group.parts_.empty();
   group.features_.cpu_time =
       group.part_with(&Part::cpuacct) != nullptr || group.part_with(&Part::v2) != nullptr;
+  group.features_.freezer = group.part_with(&Part::freezer) != nullptr;
   group.set_limits(limits);
   for (const Part& part : group.parts_) {
     // What every sandbox has alike. Absent where there is no swap.

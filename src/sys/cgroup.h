@@ -51,6 +51,7 @@ struct CgroupFeatures {
   bool pids = false;
   bool cpu = false;
   bool cpu_time = false;  // counted, of all processes together
+  bool freezer = false;   // all processes can be frozen
 };
 
 // v1 counts the buffers of sockets apart from all other memory. So that both together stay within

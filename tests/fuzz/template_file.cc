@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   fuzz::promise(made->name == "name" && !made->built_in, "the file does not choose its name");
   fuzz::promise(made->pool_min <= made->pool_max, "a pool has room for its minimum");
+  fuzz::promise(made->session_pool.min <= made->session_pool.max, "so has one of sessions");
   fuzz::promise(made->limits.wall.count() > 0, "there is always a time limit");
   fuzz::promise(made->limits.cpu_thousandths > 0 && made->limits.pids >= 2, "something can run");
   for (const std::string& layer : made->layers) {

@@ -152,6 +152,8 @@ class Protocol(Talking):
             self.assertGreater(len(tool["description"]), 60)
             self.assertIs(tool["annotations"]["openWorldHint"], False)
             self.assertNotIn("$", json.dumps(tool))
+        self.assertEqual(set(tools["run_code"]["inputSchema"]["properties"]["language"]["enum"]),
+                         {"python", "bash", "javascript", "typescript", "r", "java"})
         self.assertEqual(tools["run_code"]["inputSchema"]["properties"]["timeout_s"]["maximum"], 120)
         self.assertTrue(tools["read_file"]["annotations"]["readOnlyHint"])
         self.assertTrue(tools["run_command"]["annotations"]["destructiveHint"])

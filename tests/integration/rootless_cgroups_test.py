@@ -100,6 +100,62 @@ class OwnedV1Subtree(User):
         self.assertEqual(self.given.left(), [])
 
 
+class NoCgroup(User):
+    """What cannot be done is refused at once, and what is not counted is not called zero."""
+
+    def setUp(self):
+        super().setUp()
+        memory = hierarchy_of("memory")
+        if memory is None or v2_hierarchy() is None:
+            self.skipTest("this host has no v1 hierarchy of memory beside v2")
+        # In cgroups of root's, where this user may make none.
+        self.server = self.enterContext(PrivateServer(self.user))
+
+    def test_a_pause_that_could_not_be_is_refused_at_the_creation(self):
+        client = self.server.client
+        plain = client.call("POST", "/v1/sandboxes", {"template": "base"})
+        self.assertEqual(plain.status, 201, plain)
+        if plain.json["features"]["pause"]:
+            self.skipTest("this user has a cgroup")
+        self.assertFalse(plain.json["features"]["sudo"], plain.json)
+        refused = client.call("POST", "/v1/sandboxes", {"template": "base", "ttl_s": 60, "on_timeout": "pause"})
+        self.assertEqual(refused.status, 422, refused)
+        self.assertIn("cannot be paused", refused.json["error"]["message"])
+        e2b = client.call("POST", "/sandboxes", {"templateID": "base", "timeout": 60, "autoPause": True})
+        self.assertGreaterEqual(e2b.status, 400, e2b)
+        self.assertIn("cannot be paused", e2b.json["message"])
+        # Its processes are not ended for a pause that keeps only the files, and then fails.
+        path = "/v1/sandboxes/" + plain.json["id"]
+        ran = client.call("POST", path + "/exec", {"argv": ["/bin/sleep", "1000"], "background": True})
+        self.assertLess(ran.status, 300, ran)
+        changed = client.call("PATCH", path, {"on_timeout": "pause"})
+        self.assertEqual(changed.status, 501, changed)
+        files_only = client.call("POST", f"/sandboxes/{plain.json['id']}/pause", {"memory": False})
+        self.assertGreaterEqual(files_only.status, 400, files_only)
+        engines = {one["name"]: one for one in client.get("/v1/engines").json["engines"]}
+        self.assertEqual((engines["jail"]["features"]["pause"], engines["jail"]["features"]["sudo"]), (False, False))
+        living = [one["id"] for one in client.get("/v1/sandboxes?state=running").json["sandboxes"]]
+        self.assertEqual(living, [plain.json["id"]])
+
+    def test_what_no_cgroup_counts_is_null(self):
+        client = self.server.client
+        made = client.call("POST", "/v1/sandboxes", {"template": "base"}).json
+        if "memory-limit" in made["isolation"]["walls"]:
+            self.skipTest("this user has a cgroup with a memory controller")
+        now = client.get(f"/v1/sandboxes/{made['id']}/metrics").json["now"]
+        for name in ("cpu_us", "memory_bytes", "processes", "oom_kills"):
+            self.assertIsNone(now[name], now)
+        self.assertGreater(now["disk_limit_bytes"], 0)
+        top = subprocess.run(self.user.command("top", "--once", "--url", self.server.info["url"],
+                                               "--key", self.server.info["api_key"]),
+                             capture_output=True, text=True, timeout=30, cwd=self.user.home)
+        row = next(line for line in top.stdout.splitlines() if made["id"] in line).split()
+        self.assertEqual((row[4], row[5], row[-1]), ("-", "-", "-"), top.stdout)
+        ended = client.run(language="bash", code="while :; do :; done", profile={"timeout_ms": 300})
+        self.assertTrue(ended["timed_out"], ended)
+        self.assertIsNone(ended["metrics"]["cpu_ms"], ended["metrics"])
+
+
 class OnlyAPart(User):
     def test_what_was_not_given_is_listed_as_missing(self):
         memory = hierarchy_of("memory")

@@ -233,11 +233,13 @@ class Mounts(server.Served):
         os.chown(cls.shared, 1000, 1000)
         with open(os.path.join(cls.shared, "a"), "w") as file:
             file.write("shared")
+        cls.roots = tempfile.mkdtemp(prefix="gbx-test-")
         cls.etc = server.EtcGlovebox()
         cls.link = cls.shared + "-link"
         os.symlink("/etc", cls.link)
         cls.etc.write("policy.toml", f'[mounts.data]\npath = "{cls.shared}"\n[mounts.linked]\npath = "{cls.link}"\n'
                                      f'[mounts.gone]\npath = "{cls.shared}-gone"\n'
+                                     f'[mounts.roots]\npath = "{cls.roots}"\nmode = "rw"\n'
                                      f'[mounts.work]\npath = "{cls.shared}"\nmode = "rw"\nprojects = ["default"]\n')
 
     @classmethod
@@ -246,6 +248,7 @@ class Mounts(server.Served):
         os.unlink(cls.link)
         os.unlink(os.path.join(cls.shared, "a"))
         os.rmdir(cls.shared)
+        os.rmdir(cls.roots)
 
     def test_by_name_and_only_by_name(self):
         read = {"mounts": [{"name": "data", "path": "/data"}]}
@@ -270,6 +273,15 @@ class Mounts(server.Served):
         answer = self.client.post_run(command="true", profile={"mounts": [{"name": "gone", "path": "/data"}]})
         self.assert_refused(answer, 403, "policy")
         self.assertIn("No such file", answer.json["error"]["message"])
+
+    def test_a_refusal_does_not_tell_what_is_behind_a_name(self):
+        answer = self.client.post_run(command="true",
+                                      profile={"mounts": [{"name": "roots", "path": "/w", "mode": "rw"}]})
+        self.assert_refused(answer, 403, "policy")
+        message = answer.json["error"]["message"]
+        self.assertIn("mount 'roots' belongs to the system", message)
+        self.assertNotIn(self.roots, message)
+        self.assertNotRegex(message, r"\d")  # no uid, no mode
 
     def test_a_mount_of_one_project_is_not_anothers(self):
         secret, _ = self.server.new_key(project="other")

@@ -272,6 +272,17 @@ class SessionAgent(sealed.TestCase):
         number = session.start("while pgrep -x sleep >/dev/null; do sleep 0; done; ps -eo stat= | grep -c Z; true")
         self.assertEqual(session.finish(number)[1], b"0\n")
 
+    def test_several_requests_to_end_all_processes_are_all_answered(self):
+        session = self.session()
+        number = session.start(["/bin/sleep", "1000"])
+        session.started(number)
+        for request in (901, 902, 903):
+            session.link.send(wire.end_processes(request))
+        for request in (901, 902, 903):
+            answer = session.answer(request)
+            self.assertEqual((answer.kind, answer.errno), (wire.FILE_DONE, 0), answer)
+        self.assertEqual(session.finish(number)[0].signal, 9)
+
     def test_a_fork_bomb_is_survived(self):
         session = self.session(bounds=launcher_wire.limits(wall=3_600_000, pids=64))
         bomb = session.start("bomb() { bomb | bomb & bomb; }; bomb 2>/dev/null", lossy=True, subscribed=False)

@@ -180,7 +180,7 @@ class Reply:
             at += 4
             for _ in range(count):
                 skip_text()
-        at += 1 + len(limits()) + 8
+        at += 1 + len(limits()) + 16
         return at + 1 + 4 + 4 + 8
 
     def __repr__(self):

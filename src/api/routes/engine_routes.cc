@@ -17,10 +17,21 @@ namespace {
 
 namespace json = boost::json;
 
-json::object features_json(const EngineInfo& info) {
-  return {{"sessions", info.sessions}, {"warm", info.warm},         {"mounts", info.mounts},
-          {"network", info.network},   {"packages", info.packages}, {"snapshots", info.snapshots},
-          {"terminal", info.terminal}};
+// Null: no sandbox of it has been made yet, so it is not known.
+json::value known(const std::optional<WallSet>& walls, bool (*can)(const WallSet&)) {
+  return walls ? json::value(can(*walls)) : json::value(nullptr);
+}
+
+json::object features_json(const EngineInfo& info, const std::optional<WallSet>& walls) {
+  return {{"sessions", info.sessions},
+          {"warm", info.warm},
+          {"mounts", info.mounts},
+          {"network", info.network},
+          {"packages", info.packages},
+          {"snapshots", info.snapshots},
+          {"terminal", info.terminal},
+          {"pause", info.sessions ? known(walls, can_pause) : json::value(false)},
+          {"sudo", info.sessions ? known(walls, can_sudo) : json::value(false)}};
 }
 
 // Walls of the last sandbox, or null where there was none.
@@ -31,13 +42,19 @@ json::value walls_json(EngineKind engine, const std::optional<WallSet>& walls) {
   return isolation;
 }
 
+// The error of a sandbox that could not be made may name another project's things or the host's.
+enum class ErrorText : bool { kHidden, kShown };
+
 // Empty: it can be used.
 std::string reason_against(const EngineInfo& info, const node::NodeFigures& figures,
-                           const std::optional<Grade>& floor) {
+                           const std::optional<Grade>& floor, ErrorText errors) {
   if (!info.not_for_servers.empty()) return std::string(info.not_for_servers);
   if (!figures.launcher_up) return "there is no launcher";
   const node::EngineFigures& made = figures.jail;
-  if (!made.run_walls && !made.session_walls) return made.error;
+  if (!made.run_walls && !made.session_walls) {
+    if (made.error.empty() || errors == ErrorText::kShown) return made.error;
+    return "the last sandbox could not be made; an admin key is shown the error";
+  }
   const WallSet& walls = made.run_walls ? *made.run_walls : *made.session_walls;
   const Grade grade = grade_of(info.kind, walls);
   if (!floor || grade >= *floor) return "";
@@ -46,8 +63,8 @@ std::string reason_against(const EngineInfo& info, const node::NodeFigures& figu
 }
 
 json::object engine_json(const EngineInfo& info, const node::NodeFigures& figures,
-                         const EngineRoutes::Dependencies& deps) {
-  const std::string reason = reason_against(info, figures, deps.min_grade);
+                         const EngineRoutes::Dependencies& deps, ErrorText errors) {
+  const std::string reason = reason_against(info, figures, deps.min_grade, errors);
   const bool is_jail = info.kind == EngineKind::kJail;
   const std::optional<WallSet> none;
   json::object engine{
@@ -58,7 +75,7 @@ json::object engine_json(const EngineInfo& info, const node::NodeFigures& figure
       {"reason", nullptr},
       {"run", walls_json(info.kind, is_jail ? figures.jail.run_walls : none)},
       {"sandbox", walls_json(info.kind, is_jail ? figures.jail.session_walls : none)},
-      {"features", features_json(info)}};
+      {"features", features_json(info, is_jail ? figures.jail.session_walls : none)}};
   if (!reason.empty()) engine["reason"] = to_utf8(reason);
   return engine;
 }
@@ -74,11 +91,13 @@ std::span<const routing::RouteRow<EngineRoutes>> EngineRoutes::rows() {
   return kRows;
 }
 
-Task<Response> EngineRoutes::list_engines(Request&, ResponseWriter&) {
+Task<Response> EngineRoutes::list_engines(Request& request, ResponseWriter&) {
+  const auto who = deps_.authenticator.principal_of(request);
+  const ErrorText errors = who && who->is_admin() ? ErrorText::kShown : ErrorText::kHidden;
   const node::NodeFigures figures = deps_.node.figures();
   json::array engines;
   for (const EngineInfo& info : all_engines()) {
-    engines.push_back(engine_json(info, figures, deps_));
+    engines.push_back(engine_json(info, figures, deps_, errors));
   }
   const json::object body{{"engines", std::move(engines)}};
   co_return Response::json(json::serialize(body) + "\n");

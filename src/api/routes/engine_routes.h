@@ -8,6 +8,7 @@
 #include "http/message.h"
 #include "model/wall.h"
 #include "node/runs/run_service.h"
+#include "routing/authenticator.h"
 #include "routing/route_table.h"
 
 namespace glovebox::api {
@@ -16,6 +17,7 @@ class EngineRoutes {
  public:
   // All are borrowed and outlive this.
   struct Dependencies {
+    const routing::Authenticator& authenticator;
     const node::RunService& node;
     const EngineKind& usual;
     const std::optional<Grade>& min_grade;  // the administrator's floor

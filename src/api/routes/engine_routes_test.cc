@@ -15,9 +15,9 @@ using ::testing::HasSubstr;
 
 class EngineRoutesTest : public ::testing::Test {
  protected:
-  static json::object engine(TestServer& test, const std::string& name) {
-    const Answer answer =
-        test.send(Method::kGet, "/v1/engines", test.make_key("default", store::KeyRole::kUser));
+  static json::object engine(TestServer& test, const std::string& name,
+                             store::KeyRole role = store::KeyRole::kAdmin) {
+    const Answer answer = test.send(Method::kGet, "/v1/engines", test.make_key("default", role));
     EXPECT_EQ(answer.status, 200) << answer.body;
     const json::value parsed = json::parse(answer.body);
     for (const json::value& one : parsed.at("engines").as_array()) {
@@ -45,6 +45,8 @@ TEST_F(EngineRoutesTest, ShowTheWallsOfTheLastSandboxes) {
   EXPECT_EQ(jail.at("run").at("walls"), json::array{"seccomp"});
   EXPECT_TRUE(jail.at("sandbox").is_null());
   EXPECT_EQ(jail.at("features").at("network"), true);
+  EXPECT_TRUE(jail.at("features").at("pause").is_null());  // until one was made
+  EXPECT_EQ(engine(test, "process").at("features").at("pause"), false);
 }
 
 TEST_F(EngineRoutesTest, SayWhyOneCannotBeUsed) {
@@ -64,6 +66,31 @@ TEST_F(EngineRoutesTest, SayWhyOneCannotBeUsed) {
   const json::object process = engine(test, "process");
   EXPECT_EQ(process.at("usable"), false);
   EXPECT_THAT(std::string(process.at("reason").as_string()), HasSubstr("not a security boundary"));
+}
+
+TEST_F(EngineRoutesTest, TellWhatTheLastSandboxCouldDo) {
+  TestServer test;
+  test.node.now.launcher_up = true;
+  test.node.now.jail.session_walls = some_walls();
+  json::object features = engine(test, "jail").at("features").as_object();
+  EXPECT_EQ(features.at("pause"), false);
+  EXPECT_EQ(features.at("sudo"), false);
+  for (const Wall wall : {Wall::kFreezer, Wall::kUidSlice, Wall::kIdmappedLayers}) {
+    test.node.now.jail.session_walls->add(wall);
+  }
+  features = engine(test, "jail").at("features").as_object();
+  EXPECT_EQ(features.at("pause"), true);
+  EXPECT_EQ(features.at("sudo"), true);
+}
+
+TEST_F(EngineRoutesTest, ShowTheLastErrorToAdministratorsOnly) {
+  TestServer test;
+  test.node.now.launcher_up = true;
+  test.node.now.jail.error = "template 'secret-of-another': no layer /srv/other";
+  const json::object shown = engine(test, "jail", store::KeyRole::kUser);
+  EXPECT_EQ(shown.at("usable"), false);
+  EXPECT_THAT(json::serialize(shown), ::testing::Not(HasSubstr("other")));
+  EXPECT_THAT(json::serialize(engine(test, "jail")), HasSubstr("/srv/other"));
 }
 
 TEST_F(EngineRoutesTest, NeedAKey) {

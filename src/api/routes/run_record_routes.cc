@@ -31,8 +31,8 @@ json::object summary_of(const store::RunRecord& run) {
                       {"key_id", run.key_id},
                       {"started_at", utc_text(run.started_ms)},
                       {"finished_at", utc_text(run.finished_ms)},
-                      {"wall_us", run.wall_us},
-                      {"cpu_us", run.cpu_us}};
+                      {"wall_us", run.wall_us}};
+  object["cpu_us"] = run.cpu_us ? json::value(*run.cpu_us) : json::value(nullptr);
   object["peak_memory_bytes"] =
       run.peak_memory_bytes ? json::value(*run.peak_memory_bytes) : json::value(nullptr);
   if (run.status == store::RunStatus::kError) {

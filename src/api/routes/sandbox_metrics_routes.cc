@@ -18,24 +18,31 @@ namespace {
 
 namespace json = boost::json;
 
+template <class Number>
+json::value counted_or_null(const std::optional<Number>& number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
 json::object sample_json(const sessions::SessionSample& sample) {
   return {{"at", utc_text(sample.at_ms)},
-          {"cpu_us", sample.cpu_us},
-          {"memory_bytes", sample.memory_bytes},
+          {"cpu_us", counted_or_null(sample.cpu_us)},
+          {"memory_bytes", counted_or_null(sample.memory_bytes)},
           {"disk_bytes", sample.disk_bytes},
-          {"processes", sample.processes}};
+          {"processes", counted_or_null(sample.processes)}};
 }
 
 json::object now_json(const sessions::SessionSampler::Measured& measured) {
   json::object now = sample_json(measured.now);
-  const auto& peak = measured.usage.peak_memory_bytes;
-  now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
+  now["peak_memory_bytes"] = counted_or_null(measured.usage.peak_memory_bytes);
   // The limit that the kernel enforces: the disk is in memory, too.
   now["memory_limit_bytes"] = measured.limits.memory_bytes + measured.limits.disk_bytes;
-  now["socket_bytes"] = measured.usage.socket_bytes;
+  // Both are counted with the memory.
+  const bool is_counted = measured.usage.memory_bytes.has_value();
+  now["socket_bytes"] =
+      is_counted ? json::value(measured.usage.socket_bytes) : json::value(nullptr);
   now["disk_limit_bytes"] = measured.usage.disk_limit_bytes;
   now["processes_limit"] = measured.limits.pids;
-  now["oom_kills"] = measured.usage.oom_kills;
+  now["oom_kills"] = is_counted ? json::value(measured.usage.oom_kills) : json::value(nullptr);
   return now;
 }
 

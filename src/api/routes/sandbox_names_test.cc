@@ -66,6 +66,17 @@ TEST_F(SandboxNames, AreUniqueAmongTheLivingOfAProject) {
   EXPECT_NE(make(R"({"name":"dev"})"), id);
 }
 
+TEST_F(SandboxNames, DoNotLookLikeIds) {
+  for (const char* name : {"sb00", "sbom", "sbaaaaaaaaaaaaaaaaaaaa"}) {
+    const Answer refused = post(std::string(R"({"name":")") + name + "\"}", key_);
+    EXPECT_EQ(refused.status, 400) << name;
+    EXPECT_THAT(refused.body, HasSubstr("must not look like the id"));
+  }
+  for (const char* name : {"sb", "sb-1", "sbA0", "sbaaaaaaaaaaaaaaaaaaaaa"}) {
+    EXPECT_EQ(post(std::string(R"({"name":")") + name + "\"}", key_).status, 201) << name;
+  }
+}
+
 TEST_F(SandboxNames, AreFoundLikeTheBeginningOfAnId) {
   const std::string named = make(R"({"name":"dev"})");
   const std::string id = make("{}");

@@ -58,6 +58,28 @@ class SandboxRecords : public ::testing::Test {
   std::string key_;
 };
 
+TEST_F(SandboxRecords, AChangeIsStored) {
+  const std::string path = make(R"({"metadata":{"a":"1"}})");
+  const Answer changed =
+      send(Method::kPatch, path, R"({"ttl_s":50,"on_timeout":"pause","metadata":{"b":"2"}})");
+  ASSERT_EQ(changed.status, 200) << changed.body;
+  const json::value shown = json::parse(send(Method::kGet, path).body);
+  EXPECT_EQ(shown.at("ttl_s"), 50);
+  EXPECT_EQ(shown.at("on_timeout"), "pause");
+  EXPECT_EQ(metadata_of(path), (json::object{{"b", "2"}}));
+  const json::value found = json::parse(send(Method::kGet, "?metadata.b=2").body);
+  EXPECT_EQ(found.at("sandboxes").as_array().size(), 1u);
+  EXPECT_EQ(send(Method::kPatch, path, "{}").status, 400);
+}
+
+TEST_F(SandboxRecords, WhatIsNotCountedIsNullInTheMetrics) {
+  const std::string path = make("{}");
+  const json::value metrics = json::parse(send(Method::kGet, path + "/metrics").body);
+  for (const char* name : {"cpu_us", "memory_bytes", "processes", "socket_bytes", "oom_kills"}) {
+    EXPECT_TRUE(metrics.at("now").at(name).is_null()) << name;
+  }
+}
+
 TEST_F(SandboxRecords, AnEndedSandboxHasNoEnvironmentAndLittleMetadata) {
   const std::string path = make(R"({"env":{"SECRET":"text"},)" + metadata("ada", 20) + "}");
   const SandboxId id = SandboxId::parse(path.substr(1)).value();

@@ -101,6 +101,9 @@ TEST_F(SessionRoutesTest, ACreatedSandboxIsRunning) {
   EXPECT_EQ(made.at("limits").at("memory_mb").as_int64(), 128);
   EXPECT_EQ(made.at("limits").at("cpus").as_double(), 0.5);
   EXPECT_EQ(made.at("features").at("memory_snapshot").as_bool(), false);
+  EXPECT_EQ(made.at("features").at("pause").as_bool(), true);
+  EXPECT_EQ(made.at("features").at("sudo").as_bool(), false);
+  EXPECT_TRUE(specs_.at(0).must_pause);
   EXPECT_EQ(made.at("port_token").as_string().size(), 40u);
   EXPECT_EQ(specs_.at(0).limits.memory_bytes, 128u << 20);
   EXPECT_EQ(specs_.at(0).project, "default");
@@ -260,17 +263,6 @@ TEST_F(SessionRoutesTest, ASandboxExpires) {
   EXPECT_EQ(text(paused, "reason"), "ttl");
   EXPECT_EQ(state(over), "stopped");
   EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, which is the limit"));
-}
-
-TEST_F(SessionRoutesTest, AChangeIsStored) {
-  const std::string id = make(R"({"metadata":{"a":"1"}})");
-  const Answer changed = test_.send(Method::kPatch, "/v1/sandboxes/" + id, key_,
-                                    R"({"ttl_s":50,"metadata":{"b":"2"}})");
-  EXPECT_EQ(object(changed).at("ttl_s").as_int64(), 50);
-  const json::object metadata = object(get("/" + id)).at("metadata").as_object();
-  EXPECT_EQ(metadata, (json::object{{"b", "2"}}));
-  EXPECT_EQ(object(get("?metadata.b=2")).at("sandboxes").as_array().size(), 1u);
-  EXPECT_EQ(test_.send(Method::kPatch, "/v1/sandboxes/" + id, key_, "{}").status, 400);
 }
 
 TEST_F(SessionRoutesTest, TheEndOfASandboxIsNoticed) {

@@ -322,6 +322,19 @@ TEST_F(TemplateRoutesTest, WhatAProjectKeepsWaitingIsBounded) {
   EXPECT_EQ(create(R"({"name":"b","from":"python","pool":{"min":1}})", other_).status, 201);
 }
 
+TEST_F(TemplateRoutesTest, TemplatesThatAreBeingMadeCountForWhatWaits) {
+  // Both requests are checked before the first one is stored.
+  std::vector<int> statuses;
+  for (const char* name : {"a", "b"}) {
+    const std::string body =
+        std::string(R"({"name":")") + name + R"(","from":"python","pool":{"min":10,"max":10}})";
+    test_.begin(Method::kPost, "/v1/templates", mine_, body, {},
+                [&](const Answer& given) { statuses.push_back(given.status); });
+  }
+  test_.run_until([&] { return statuses.size() == 2; });
+  EXPECT_THAT(statuses, ::testing::UnorderedElementsAre(201, 403));
+}
+
 TEST_F(TemplateRoutesTest, PoolsAreParsedStrictly) {
   for (const char* bad :
        {R"({"min":2,"max":1})", R"({"min":-1})", R"({"least":1})", "3", R"({"max":10001})"}) {

@@ -106,6 +106,8 @@ std::string output_text(const json::object& run) {
 }
 
 std::string milliseconds_text(const json::object& run, std::string_view name) {
+  const json::value* value = run.if_contains(name);
+  if (value == nullptr || value->is_null()) return "-";  // not counted
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", static_cast<double>(number_field(run, name)) / 1000.0);
   return text;

@@ -56,15 +56,26 @@ std::string megabytes_text(std::uint64_t bytes) {
   return text;
 }
 
+std::optional<std::uint64_t> counted_field(const json::object& object, const char* name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  return number_field(object, name);
+}
+
+json::value number_or_null(const std::optional<std::uint64_t>& number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
 struct CpuSample {
   std::uint64_t cpu_us = 0;
   TopClock::time_point at;
 };
 
 struct UsageRow {
-  double cpu = -1;  // percent of one CPU; unknown in the first sample
+  double cpu = -1;  // percent of one CPU; unknown in the first sample, and where nothing counts it
   std::string id, name, state, template_name;
-  std::uint64_t memory = 0, memory_limit = 0, disk = 0, processes = 0;
+  std::optional<std::uint64_t> memory, processes;  // nothing: not counted on this host
+  std::uint64_t memory_limit = 0, disk = 0;
 };
 
 // Asks the server for the usage of every sandbox and remembers CPU times between samples.
@@ -113,10 +124,12 @@ class UsageSampler {
     const json::value* figures = metrics ? metrics->if_contains("now") : nullptr;
     if (figures == nullptr || !figures->is_object()) return row;  // the sandbox has just ended
     const json::object& used = figures->get_object();
-    row.memory = number_field(used, "memory_bytes");
+    row.memory = counted_field(used, "memory_bytes");
     row.disk = number_field(used, "disk_bytes");
-    row.processes = number_field(used, "processes");
-    const CpuSample here{number_field(used, "cpu_us"), TopClock::now()};
+    row.processes = counted_field(used, "processes");
+    const auto cpu_us = counted_field(used, "cpu_us");
+    if (!cpu_us) return row;
+    const CpuSample here{*cpu_us, TopClock::now()};
     if (const auto before = before_.find(row.id); before != before_.end()) {
       const double passed =
           std::chrono::duration<double, std::micro>(here.at - before->second.at).count();
@@ -140,8 +153,9 @@ void print_usage_table(const std::vector<UsageRow>& rows) {
     char cpu[16] = "-";
     if (row.cpu >= 0) std::snprintf(cpu, sizeof cpu, "%.1f", row.cpu);
     cells.push_back({row.id, row.name, row.state, row.template_name, cpu,
-                     megabytes_text(row.memory), megabytes_text(row.memory_limit),
-                     megabytes_text(row.disk), std::to_string(row.processes)});
+                     row.memory ? megabytes_text(*row.memory) : "-",
+                     megabytes_text(row.memory_limit), megabytes_text(row.disk),
+                     row.processes ? std::to_string(*row.processes) : "-"});
   }
   const std::string text = table(cells);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -154,10 +168,10 @@ void print_usage_json(const std::vector<UsageRow>& rows) {
                      {"name", row.name == "-" ? json::value(nullptr) : json::value(row.name)},
                      {"state", row.state},
                      {"template", row.template_name},
-                     {"memory_bytes", row.memory},
+                     {"memory_bytes", number_or_null(row.memory)},
                      {"memory_limit_bytes", row.memory_limit},
                      {"disk_bytes", row.disk},
-                     {"processes", row.processes}};
+                     {"processes", number_or_null(row.processes)}};
     one["cpu_percent"] = row.cpu >= 0 ? json::value(row.cpu) : json::value(nullptr);
     all.push_back(std::move(one));
   }

@@ -38,7 +38,7 @@ Result<CodeArguments> read_code_arguments(const Settings& settings, const json::
   TRY(const auto language, fields.text("language", 32));
   if (language) {
     const auto parsed = sessions::parse_language(*language);
-    if (!parsed) return fields.bad("language", "must be python, javascript or bash");
+    if (!parsed) return fields.bad("language", "must be " + sessions::language_list());
     wanted.language = *parsed;
   }
   TRY(wanted.timeout, read_timeout(settings, fields));

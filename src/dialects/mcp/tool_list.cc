@@ -4,24 +4,25 @@
 #include <string_view>
 
 #include "packages/package_set_key.h"
+#include "sessions/contexts/context_languages.h"
 
 namespace glovebox::mcp {
 namespace {
 
 namespace json = boost::json;
 
-// "$timeout" and "$limit" are replaced by the server's own limits; list_tools() adds the maximum of
-// `timeout_s` and `limit` to the schemas.
+// "$timeout" and "$limit" are replaced by the server's own limits, "$languages" by their names;
+// list_tools() adds the maximum of `timeout_s` and `limit` to the schemas.
 constexpr std::string_view kTools = R"json([
 {
   "name": "run_code",
   "title": "Run code",
-  "description": "Run Python, JavaScript or Bash code in this conversation's sandbox and get what it printed, the value of its last expression, its figures as images, and its traceback if it failed. State is kept: variables, imports and functions of one call are there in the next one of the same language, like in a notebook. Files are kept too, and are shared by all tools. Use it for calculations, data analysis and plots. For plots with matplotlib just draw; open figures are shown at the end.",
+  "description": "Run Python, JavaScript, Bash, TypeScript, R or Java code in this conversation's sandbox and get what it printed, the value of its last expression, its figures as images, and its traceback if it failed. State is kept: variables, imports and functions of one call are there in the next one of the same language, like in a notebook. Files are kept too, and are shared by all tools. Use it for calculations, data analysis and plots. For plots with matplotlib just draw; open figures are shown at the end.",
   "inputSchema": {
     "type": "object",
     "properties": {
       "code": {"type": "string", "description": "The code. End with an expression to get its value."},
-      "language": {"type": "string", "enum": ["python", "javascript", "bash"], "default": "python", "description": "Each language has a state of its own."},
+      "language": {"type": "string", "enum": [$languages], "default": "python", "description": "Each language has a state of its own. Those but python, bash and javascript may not be installed; the error then says so."},
       "timeout_s": {"type": "number", "exclusiveMinimum": 0, "description": "Stop the code after this many seconds. Default and maximum: $timeout. Stopped code keeps its variables."}
     },
     "required": ["code"],
@@ -170,6 +171,14 @@ std::string network_text(const net::NetPolicy& policy) {
          "; everything else is refused.";
 }
 
+std::string quoted_languages() {
+  std::string list;
+  for (const std::string_view name : sessions::language_names()) {
+    list += (list.empty() ? "\"" : ", \"") + std::string(name) + "\"";
+  }
+  return list;
+}
+
 std::string packages_text(const glovebox::Dependencies& dependencies) {
   if (dependencies.empty()) return "";
   return "These packages are installed: " + packages::asked_text(dependencies) +
@@ -182,6 +191,7 @@ json::array list_tools(const Settings& settings) {
   std::string text(kTools);
   replace_all(text, "$timeout", seconds_text(settings.timeout));
   replace_all(text, "$limit", std::to_string(settings.max_output));
+  replace_all(text, "$languages", quoted_languages());
   json::array tools = json::parse(text).as_array();
   const json::object bounds{{"timeout_s", static_cast<double>(settings.timeout.count()) / 1000.0},
                             {"limit", settings.max_output}};

@@ -39,7 +39,41 @@ bool is_systems(const std::string& path) {
   return false;
 }
 
-Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode,
+// One word of a shell command.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// Says no more of the host than the caller knows: of an entry of the administrator's list only its
+// name, and of a path that a server's client gave no owner. `info`: of the source.
+Error not_writable(const wire::MountRequest& mount, const std::string& path,
+                   const struct stat& info) {
+  constexpr const char* kWhy =
+      ", and a guest is never host root or in a system group, so it cannot be mounted writable: ";
+  if (!mount.name.empty() && mount.name[0] != '/') {
+    return Error(Errc::kPolicy, "mount '" + mount.name + "' belongs to the system" + kWhy +
+                                    "ask the administrator, or mount it read-only");
+  }
+  if (is_systems(path)) {
+    return Error(Errc::kPolicy,
+                 "'" + path + "' belongs to the system" + kWhy + "mount a directory of your own");
+  }
+  const bool is_callers = mount.name.empty();  // who has opened it, so its owner is no secret
+  const std::uint32_t user =
+      is_callers && info.st_uid >= kFirstOrdinaryGroup ? info.st_uid : kNobody;
+  const std::string owner = std::to_string(user) + ":" + std::to_string(user);
+  return Error(Errc::kPolicy, "'" + path + "' is owned by root, a system user or a system group" +
+                                  kWhy + "run `chown -R " + owner + " " + shell_word(path) +
+                                  "` (or another ordinary user and group), or set mounts.uid in "
+                                  "/etc/glovebox/policy.toml");
+}
+
+Result<HostUser> mapped_user(const MountContext& context, int fd, const wire::MountRequest& mount,
                              const Caller& caller) {
   if (context.rootless) return HostUser{};  // only one user is mapped
   if (caller.uid != 0) return without_system_groups(caller.uid, caller.gid);
@@ -50,24 +84,8 @@ Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode
   // A guest is never host root. A system group is not mapped, and the kernel denies writing to
   // files with an unmapped owner.
   const bool is_roots = info.st_uid == 0 || info.st_gid < kFirstOrdinaryGroup;
-  if (is_roots && mode == MountMode::kReadWrite) {
-    const std::uint32_t user = info.st_uid >= kFirstOrdinaryGroup ? info.st_uid : kNobody;
-    const std::string owner = std::to_string(user) + ":" + std::to_string(user);
-    const std::string path = path_of(fd);
-    if (is_systems(path)) {
-      return fail(Errc::kPolicy,
-                  path +
-                      " belongs to the system, and a guest is never host root or in a system "
-                      "group, so it cannot be mounted writable: mount a directory of your own");
-    }
-    return fail(Errc::kPolicy,
-                path + " is owned by uid " + std::to_string(info.st_uid) + " and gid " +
-                    std::to_string(info.st_gid) +
-                    ", and a guest is never host root or in a system group, so it cannot be "
-                    "mounted writable: run `chown -R " +
-                    owner + " " + path +
-                    "` (or another ordinary user and group), or set mounts.uid in "
-                    "/etc/glovebox/policy.toml");
+  if (is_roots && mount.mode == MountMode::kReadWrite) {
+    return fail(not_writable(mount, path_of(fd), info));
   }
   return without_system_groups(info.st_uid, info.st_gid);
 }
@@ -101,7 +119,7 @@ Result<> check_listed_source(const Policy& policy, int source) {
   };
   if (std::any_of(sources.begin(), sources.end(), covers)) return {};
   return fail(Errc::kPolicy,
-              "the launcher's policy does not allow mounting " + path + " (mounts.sources)");
+              "the launcher's policy does not allow mounting '" + path + "' (mounts.sources)");
 }
 
 }  // namespace
@@ -125,7 +143,7 @@ Result<std::vector<UniqueFd>> build_mounts(const MountContext& context,
     TRY_OK(refuse_special_files(source));
     TRY_OK(refuse_kernel_filesystems(source));
     if (!listed) TRY_OK(check_listed_source(context.policy, source));
-    TRY(const HostUser mapped, mapped_user(context, source, mount.mode, caller));
+    TRY(const HostUser mapped, mapped_user(context, source, mount, caller));
     auto tree = context.files.build_mount(source, mount.mode, mapped, host_uid + kGuestUser);
     if (!tree) return fail(std::move(tree.error()).context("mount " + mount.guest.str()));
     trees.push_back(std::move(*tree));

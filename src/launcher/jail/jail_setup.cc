@@ -239,6 +239,7 @@ Result<> JailSetup::on_sealed() {
   }
   if (idmapped_) walls_.add(Wall::kIdmappedLayers);
   add_limit_walls(cgroup_.features(), walls_);
+  if (is_session() && cgroup_.features().freezer) walls_.add(Wall::kFreezer);
   // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
   walls_.add(Wall::kPidsLimit);
   return has_zygote_ ? request_join(received.fds) : Result<>();

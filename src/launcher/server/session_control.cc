@@ -49,11 +49,13 @@ wire::SandboxMeasured SessionControl::measure(const SandboxRecord& record,
   measured.seq = seq;
   const Usage usage = record.sandbox.usage();
   const sys::CgroupNow now = record.sandbox.cgroup().now();
-  measured.cpu_us = static_cast<std::uint64_t>(usage.cpu.count());
-  measured.memory_bytes = now.memory_bytes.value_or(0);
+  if (record.sandbox.cgroup().features().cpu_time) {
+    measured.cpu_us = static_cast<std::uint64_t>(usage.cpu.count());
+  }
+  measured.memory_bytes = now.memory_bytes;
   measured.peak_memory_bytes = usage.peak_memory_bytes;
   // Without the agent.
-  measured.processes = std::max<std::uint32_t>(now.processes.value_or(1), 1) - 1;
+  if (now.processes) measured.processes = std::max<std::uint32_t>(*now.processes, 1) - 1;
   measured.oom_kills = usage.oom_kills;
   measured.socket_bytes = now.socket_bytes;
   struct statfs disk {};

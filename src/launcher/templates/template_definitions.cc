@@ -55,6 +55,7 @@ Result<Template> derive_template(const TemplateDefinition& definition,
   made.description.clear();
   made.built_in = false;
   made.pool_min = 0;  // only the administrator may keep sandboxes ready without requests
+  made.session_pool = {};
   for (const std::string& module : definition.preload) {
     const bool is_there =
         std::find(made.preload.begin(), made.preload.end(), module) != made.preload.end();

@@ -27,6 +27,7 @@ class TemplateDefinitionsTest : public ::testing::Test {
     python.env = {"A=base", "B=base"};
     python.pool_min = 2;
     python.pool_max = 4;
+    python.session_pool = {1, 2};
     Template base;
     base.name = "base";
     files_ = {base, python};
@@ -104,6 +105,7 @@ TEST_F(TemplateDefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   EXPECT_EQ(made.limits.asked_for, 0);
   EXPECT_EQ(made.pool_min, 0u);
   EXPECT_EQ(made.pool_max, 4u);
+  EXPECT_EQ(made.session_pool, PoolBounds{});
   EXPECT_EQ(made.language, "python");
 }
 

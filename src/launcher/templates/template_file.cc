@@ -196,11 +196,25 @@ Result<> read_pool(Template& into, const Key& key) {
   return {};
 }
 
+Result<> read_session_pool(Template& into, const Key& key) {
+  if (key.name == "min") {
+    TRY(into.session_pool.min, count_of(key, 0, kMaxPool));
+  } else if (key.name == "max") {
+    TRY(into.session_pool.max, count_of(key, 0, kMaxPool));
+  } else {
+    return unknown(key);
+  }
+  return {};
+}
+
 struct Section {
   std::string_view name;
   Result<> (*read)(Template&, const Key&);
 };
-constexpr Section kSections[] = {{"env", read_env}, {"profile", read_profile}, {"pool", read_pool}};
+constexpr Section kSections[] = {{"env", read_env},
+                                 {"profile", read_profile},
+                                 {"pool", read_pool},
+                                 {"session_pool", read_session_pool}};
 
 Result<> read_section(Template& into, const Section& section, const Key& whole) {
   const toml::table* table = whole.node.as_table();
@@ -233,6 +247,13 @@ Result<> check_whole(Template& made, const toml::table& table) {
   }
   if (made.pool_min > made.pool_max) {
     return bad_key({"pool", "pool", *table.get("pool")}, "has a min above its max");
+  }
+  PoolBounds& sessions = made.session_pool;
+  const toml::table* waiting = table["session_pool"].as_table();
+  if (waiting == nullptr || !waiting->contains("max")) sessions.max = sessions.min;
+  if (sessions.min > sessions.max) {
+    return bad_key({"session_pool", "session_pool", *table.get("session_pool")},
+                   "has a min above its max");
   }
   return {};
 }

@@ -116,6 +116,14 @@ TEST(Template, UnsetKeysHaveDefaults) {
   EXPECT_EQ(parse("[pool]\nmax = 0\n").pool_max, 0u);
 }
 
+TEST(Template, PersistentSandboxesWaitWhereTheFileSaysSo) {
+  EXPECT_EQ(parse("").session_pool, PoolBounds{});
+  EXPECT_EQ(parse("[session_pool]\nmin = 2\n").session_pool, (PoolBounds{2, 2}));
+  EXPECT_EQ(parse("[session_pool]\nmin = 1\nmax = 3\n").session_pool, (PoolBounds{1, 3}));
+  EXPECT_THAT(error_of("[session_pool]\nmin = 3\nmax = 1\n"), HasSubstr("a min above its max"));
+  EXPECT_THAT(error_of("[session_pool]\nmost = 3\n"), HasSubstr("unknown key session_pool.most"));
+}
+
 TEST(Template, AnUnknownKeyIsAnErrorWithItsFileLineAndName) {
   EXPECT_EQ(error_of("runtime = 'none'\npreloads = []\n"),
             "/etc/glovebox/templates/t.toml:2: unknown key preloads");

@@ -36,7 +36,7 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
       launcher_(io, *this),
       templates_(launcher_, options_),
       pools_(options_),
-      wanted_pools_(pools_, templates_),
+      wanted_pools_(pools_, templates_, options_.waiting_project),
       creator_(io, launcher_, templates_, options_),
       filler_({io, budget_, launcher_, templates_, pools_, creator_, options_}, *this),
       gone_at_(options_.now()),

@@ -140,6 +140,24 @@ TEST_F(SessionPoolTest, AProjectsTemplateHasPoolsOfBothKinds) {
   until([&] { return idle(true) == 0; });
 }
 
+TEST_F(SessionPoolTest, AnAdministratorsTemplateHasOneToo) {
+  begin_base();
+  TemplateStatus status = status_of("ready", RuntimeKind::kNone, 0, 0);
+  status.description.session_pool = {2, 3};
+  launcher.tell(status);
+  fill("ready", 2);
+  EXPECT_TRUE(pool("ready").is_of_sessions);
+  EXPECT_THAT(launcher.tenants, Each(tenant_number("default")));
+  SessionSpec wanted = spec_of("default");
+  wanted.template_name = "ready";
+  const std::set<std::string> waiting = launcher.alive;
+  EXPECT_TRUE(waiting.contains(make_with(wanted)->id().str()));
+  fill("ready", 2);
+  status.description.session_pool = {};
+  launcher.tell(status);
+  until([&] { return pool("ready").idle == 0; });
+}
+
 TEST_F(SessionPoolTest, NothingThatWaitedOutlivesTheServer) {
   begin_with(of_mine({2, 2}));
   fill("base", 2);

@@ -29,9 +29,22 @@ TemplateStatus WantedPools::with_own_bounds(TemplateStatus status) const {
   return status;
 }
 
+// What the administrator's file of a template asks for, like workspace.pool_size: the waiting ones
+// are of one project, and others get their own once they ask for sandboxes.
+void WantedPools::set_sessions_of_file(const std::string& name, PoolBounds bounds) {
+  std::vector<SessionPoolRequest> wanted;
+  for (const std::string& project : {project_, std::string()}) {
+    wanted.push_back({.template_name = name, .project = project, .bounds = bounds});
+  }
+  sessions_.set("file of " + name, std::move(wanted));
+}
+
 void WantedPools::on_template(const TemplateStatus& status) {
+  const bool is_removed = status.state == RuntimeState::kRemoved;
+  set_sessions_of_file(status.description.name,
+                       is_removed ? PoolBounds{} : status.description.session_pool);
   pools_.on_template(status, sessions_);
-  if (status.state == RuntimeState::kRemoved) return;
+  if (is_removed) return;
   const std::string& name = status.description.name;
   bool is_kept_ready = false;
   const PoolBounds of_runs{status.description.pool_min, status.description.pool_max};

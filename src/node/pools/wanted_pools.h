@@ -17,8 +17,9 @@ namespace glovebox::node {
 
 class WantedPools {
  public:
-  // Both outlive this object.
-  WantedPools(IdlePools& pools, TemplateTable& templates) : pools_(pools), templates_(templates) {}
+  // All outlive this object. `project`: whose sessions wait that a template's file asks for.
+  WantedPools(IdlePools& pools, TemplateTable& templates, const std::string& project)
+      : pools_(pools), templates_(templates), project_(project) {}
 
   // Which sessions wait; replaces what `who` wanted before.
   void set_sessions(const std::string& who, std::vector<SessionPoolRequest> wanted);
@@ -34,9 +35,11 @@ class WantedPools {
 
  private:
   Pool* add(const SessionPools::Wanted& wanted);
+  void set_sessions_of_file(const std::string& name, PoolBounds bounds);
 
   IdlePools& pools_;
   TemplateTable& templates_;
+  const std::string& project_;
   SessionPools sessions_;
   std::map<std::string, TemplatePools> of_templates_;  // by their ids
 };

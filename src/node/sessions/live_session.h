@@ -96,6 +96,7 @@ class LiveSession final : public Session,
   }
   Task<UniqueFd> connect_port(std::uint16_t port) override { return files_->connect_port(port); }
   Task<> end_processes() override;
+  void abandon_processes(const Error& why) override { processes_->abandon_running(why); }
 
  private:
   using ProcessStatuses = std::map<wire::ProcessNumber, wire::ProcessStatus>;

@@ -43,8 +43,9 @@ struct Process {
   bool unwanted = false;         // its start timed out: it is killed once it has started
   std::optional<Error> refused;  // it did not start
   bool forgotten = false;
-  bool lossy = false;        // as requested
-  bool lossy_by_us = false;  // it had no reader for too long
+  std::optional<Error> abandoned;  // why no caller waits for it any more
+  bool lossy = false;              // as requested
+  bool lossy_by_us = false;        // it had no reader for too long
   std::uint32_t subscriptions = 0;
   InputState stdin_state;
   InputState requests_state;
@@ -75,6 +76,25 @@ struct Process {
            : stream == wire::Stream::kStderr ? info.err
                                              : info.results;
   }
+};
+
+// One caller writes into a stream; the others wait for their turn.
+class InputLock {
+ public:
+  InputLock(std::shared_ptr<Process> process, InputState& input)
+      : process_(std::move(process)), input_(input) {
+    input_.is_writing = true;
+  }
+  ~InputLock() {
+    input_.is_writing = false;
+    process_->changed.notify_all();
+  }
+  InputLock(const InputLock&) = delete;
+  InputLock& operator=(const InputLock&) = delete;
+
+ private:
+  std::shared_ptr<Process> process_;
+  InputState& input_;
 };
 
 }  // namespace glovebox::node

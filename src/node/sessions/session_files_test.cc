@@ -231,6 +231,27 @@ TEST_F(SessionTest, TheEndOfAllProcessesIsAwaited) {
   EXPECT_TRUE((*ending)->has_value());
 }
 
+TEST_F(SessionTest, CallsThatWaitForAnAbandonedProcessEnd) {
+  begin_base();
+  const auto session = make();
+  auto started = start(*session);
+  auto exit = spawn(session->wait_exit(started.info.number, Clock::time_point::max()));
+  ProcessSpec spec;
+  spec.exec.argv = {"/bin/true"};
+  const auto answered = agent(*session).all<wire::StartProcess>().size();
+  auto starting = spawn(session->start(spec, Session::Attach::kYes));
+  until([&] { return agent(*session).all<wire::StartProcess>().size() > answered; });
+  session->abandon_processes(Error(Errc::kConflict, "paused"));
+  until([&] { return starting->has_value() && exit->has_value(); });
+  EXPECT_EQ((*starting)->error().message(), "paused");
+  EXPECT_EQ((*exit)->error().message(), "paused");
+  // It starts when the sandbox is resumed, and is not wanted then.
+  const auto number = agent(*session).all<wire::StartProcess>().back().process;
+  agent(*session).say(wire::ProcessStarted{number, 7, false});
+  until([&] { return !agent(*session).all<wire::SignalProcess>().empty(); });
+  EXPECT_TRUE(session->alive());
+}
+
 TEST_F(SessionTest, ProcessesThatCannotBeEndedAreAnError) {
   begin_base();
   const auto session = make();

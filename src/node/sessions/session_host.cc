@@ -82,6 +82,12 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   if (!sandbox) co_return fail(Errc::kUnavailable, "the request was cancelled");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   CO_TRY_OK(check_grade(spec.engine, sandbox->walls(), spec.min_grade));
+  if (spec.must_pause && !can_pause(sandbox->walls())) {
+    co_return fail(Errc::kUnsupported,
+                   "sandboxes cannot be paused on this host, so this one could not be paused at "
+                   "the end of its time to live: Glovebox has no cgroup in which it may freeze "
+                   "processes (`glovebox doctor` says how to get one)");
+  }
   const LivePtr session = add(std::move(sandbox), spec.template_name);
   Result<> ready = co_await session->handshake(LiveSession::Origin::kCreated);
   if (ready && !spec.net.is_none()) {

@@ -74,6 +74,16 @@ TEST_F(SessionTest, WithWeakerWallsThanAskedForIsRefusedAndEnded) {
   EXPECT_TRUE(ended.empty());  // it had not been announced
 }
 
+TEST_F(SessionTest, ThatHasToBePausedIsRefusedWhereItCannotBe) {
+  begin_base();
+  SessionSpec wanted = spec();
+  wanted.must_pause = true;
+  EXPECT_EQ(await(service().create_session(wanted, nullptr)).error().code(), Errc::kUnsupported);
+  until([&] { return launcher.alive.empty(); });
+  launcher.walls.add(Wall::kFreezer);
+  EXPECT_TRUE(await(service().create_session(wanted, nullptr)).has_value());
+}
+
 TEST_F(SessionTest, ThatDoesNotAnswerIsEnded) {
   options.agent_wait = milliseconds(20);
   begin_base();

@@ -1,10 +1,10 @@
 #include "node/sessions/session_processes.h"
-#include "base/wall_clock.h"
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
+#include "base/wall_clock.h"
 #include "node/sessions/guest_error.h"
 #include "node/sessions/process_attachment.h"
 
@@ -33,25 +33,6 @@ Result<> check_start_frame(const wire::ServerFrame& frame) {
 Error process_ended() { return Error(Errc::kConflict, "the process has ended"); }
 
 Error agent_error(const char* how) { return Error(Errc::kProtocol, how); }
-
-// One caller writes into a stream; the others wait for their turn.
-class InputLock {
- public:
-  InputLock(std::shared_ptr<Process> process, InputState& input)
-      : process_(std::move(process)), input_(input) {
-    input_.is_writing = true;
-  }
-  ~InputLock() {
-    input_.is_writing = false;
-    process_->changed.notify_all();
-  }
-  InputLock(const InputLock&) = delete;
-  InputLock& operator=(const InputLock&) = delete;
-
- private:
-  std::shared_ptr<Process> process_;
-  InputState& input_;
-};
 
 }  // namespace
 
@@ -130,13 +111,15 @@ Task<Session::Started> SessionProcesses::start(ProcessSpec spec, Session::Attach
   const wire::ServerFrame frame = std::move(begin);
   connection_->send(frame);
   const Clock::time_point deadline = Clock::now() + connection_->options().request_wait;
-  while (process->starting && !connection_->is_over() && Clock::now() < deadline) {
+  while (process->starting && !process->abandoned && !connection_->is_over() &&
+         Clock::now() < deadline) {
     co_await process->changed.wait(deadline);
   }
   if (connection_->is_over()) co_return fail(connection_->over_error());
   if (process->refused) co_return fail(*process->refused);
   if (process->starting) {
     process->unwanted = true;
+    if (process->abandoned) co_return fail(*process->abandoned);
     co_return fail(Errc::kTimeout, "the sandbox did not start the program in time");
   }
   begin_grace(process);
@@ -302,6 +285,7 @@ Task<wire::ProcessEnd> SessionProcesses::wait_exit(wire::ProcessNumber number,
   CO_TRY(const ProcessPtr process, require(number));
   while (!process->info.ended) {
     if (connection_->is_over()) co_return fail(connection_->over_error());
+    if (process->abandoned) co_return fail(*process->abandoned);
     if (Clock::now() >= deadline) co_return fail(Errc::kTimeout, "the process is still running");
     co_await process->changed.wait(deadline);
   }
@@ -380,6 +364,19 @@ void SessionProcesses::end_all(const std::string& why) {
     process->grace.cancel();
     if (process->reader) process->reader->go(why);
     process->reader.reset();
+    process->changed.notify_all();
+  }
+}
+
+void SessionProcesses::abandon_running(const Error& why) {
+  for (auto& [number, process] : processes_) {
+    if (process->info.ended) continue;
+    process->abandoned = why;
+    if (process->reader) {
+      const std::shared_ptr<Reader> reader = process->reader;
+      detach(process, reader);
+      reader->go(why.message());
+    }
     process->changed.notify_all();
   }
 }

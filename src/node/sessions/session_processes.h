@@ -48,6 +48,8 @@ class SessionProcesses : public std::enable_shared_from_this<SessionProcesses> {
   Result<> on_frame(wire::SessionFrame frame);
   void on_room();  // more can be sent
   void end_all(const std::string& why);
+  // Calls that wait for a process end with this error; what the agent says of it later is ignored.
+  void abandon_running(const Error& why);
 
   // For attachments.
   void acknowledge(const std::vector<wire::Acknowledge>& received);

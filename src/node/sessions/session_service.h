@@ -31,7 +31,8 @@ struct SessionSpec {
   Limits limits;  // the wall-clock limit does not apply
   std::vector<wire::MountRequest> mounts;
   std::optional<Grade> min_grade;
-  std::string owner;  // for fairness and shares, as RunJob's
+  bool must_pause = false;  // refused where sessions cannot be paused
+  std::string owner;        // for fairness and shares, as RunJob's
   std::string project;
   net::NetPolicy net;  // what it may reach at first
   // Packages are fetched in it: `net` allows the administrator's index (config/package_index.h),
@@ -124,10 +125,11 @@ class FileTransfer {
 };
 
 struct SessionUsage {
-  std::uint64_t cpu_us = 0;
-  std::uint64_t memory_bytes = 0;
+  // Nothing: no cgroup counts it here.
+  std::optional<std::uint64_t> cpu_us;
+  std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> peak_memory_bytes;
-  std::uint32_t processes = 0;
+  std::optional<std::uint32_t> processes;
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_limit_bytes = 0;
   std::uint32_t oom_kills = 0;
@@ -146,6 +148,9 @@ class Session {
   // The launcher does not know whose an adopted session is: it counts for this project from now on.
   // One that has an owner keeps it.
   virtual void set_owner(const std::string& /*project*/) {}
+  // Calls that still wait for a process end with this error: all processes have been ended, and no
+  // more reports come from a frozen sandbox.
+  virtual void abandon_processes(const Error& /*why*/) {}
 
   // With kYes the attachment reads from the first byte. Errors: kNotFound (no such
   // program, directory or user), kPermissionDenied, kResourceExhausted (no process to spare), ...

@@ -71,6 +71,12 @@ std::optional<Language> parse_language(std::string_view word) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> language_names() {
+  std::vector<std::string_view> names;
+  for (const LanguageFacts& one : languages()) names.push_back(one.name);
+  return names;
+}
+
 std::string language_list() {
   std::string list;
   for (const LanguageFacts& one : languages()) {

@@ -25,6 +25,7 @@ const LanguageFacts& language_facts(Language language);
 std::string_view language_name(Language language);
 // Also accepts common aliases: "py", "shell", "node", "ts".
 std::optional<Language> parse_language(std::string_view word);
+std::vector<std::string_view> language_names();
 // For messages: "python, bash, javascript, typescript, r or java".
 std::string language_list();
 

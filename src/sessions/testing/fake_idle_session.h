@@ -69,6 +69,7 @@ class FakeIdleSession : public node::Session {
   explicit FakeIdleSession(asio::io_context& io, std::string template_name = "base")
       : io_(io), template_(std::move(template_name)) {
     walls_.add(Wall::kSeccomp);
+    walls_.add(Wall::kFreezer);
   }
   const SandboxId& id() const override { return id_; }
   const WallSet& walls() const override { return walls_; }

@@ -91,6 +91,7 @@ std::vector<LauncherReply> replies() {
                         true},
           SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7, 8},
           SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7, 8},
+          SandboxMeasured{9, std::nullopt, std::nullopt, std::nullopt, std::nullopt, 5, 6, 7, 8},
           Done{3},
           NetworkLent{5},
           LayerListed{6, layer_record()},

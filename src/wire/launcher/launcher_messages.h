@@ -217,10 +217,11 @@ struct SandboxListed {
 };
 struct SandboxMeasured {
   std::uint32_t seq = 0;
-  std::uint64_t cpu_us = 0;
-  std::uint64_t memory_bytes = 0;  // its files included
+  // Nothing: no cgroup counts it.
+  std::optional<std::uint64_t> cpu_us;
+  std::optional<std::uint64_t> memory_bytes;  // its files included
   std::optional<std::uint64_t> peak_memory_bytes;
-  std::uint32_t processes = 0;
+  std::optional<std::uint32_t> processes;
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_limit_bytes = 0;
   std::uint32_t oom_kills = 0;

@@ -57,6 +57,8 @@ struct LauncherReplyEncoder {
     put_limits(writer, one.limits);
     writer.number(one.pool_min);
     writer.number(one.pool_max);
+    writer.number(one.session_pool.min);
+    writer.number(one.session_pool.max);
     writer.number(static_cast<std::uint8_t>(status.state));
     writer.number(status.generation);
     writer.number(status.zygotes);
@@ -79,10 +81,10 @@ struct LauncherReplyEncoder {
   std::vector<std::byte> operator()(const SandboxMeasured& measured) const {
     ByteWriter writer = begin_launcher_message(kMeasured);
     writer.number(measured.seq);
-    writer.number(measured.cpu_us);
-    writer.number(measured.memory_bytes);
+    writer.number(measured.cpu_us.value_or(kAbsent64));
+    writer.number(measured.memory_bytes.value_or(kAbsent64));
     writer.number(measured.peak_memory_bytes.value_or(kAbsent64));
-    writer.number(measured.processes);
+    writer.number(measured.processes.value_or(kAbsent32));
     writer.number(measured.disk_bytes);
     writer.number(measured.disk_limit_bytes);
     writer.number(measured.oom_kills);
@@ -138,14 +140,20 @@ Result<LauncherReply> get_template_list(ByteReader& from) {
                        frozen == 1};
 }
 
+// A figure that was counted.
+template <class Number>
+std::optional<Number> get_known(ByteReader& from, Number absent) {
+  const auto number = from.number<Number>();
+  return number == absent ? std::nullopt : std::optional<Number>(number);
+}
+
 Result<LauncherReply> get_measured(ByteReader& from) {
   SandboxMeasured measured;
   measured.seq = from.number<std::uint32_t>();
-  measured.cpu_us = from.number<std::uint64_t>();
-  measured.memory_bytes = from.number<std::uint64_t>();
-  const auto peak = from.number<std::uint64_t>();
-  if (peak != kAbsent64) measured.peak_memory_bytes = peak;
-  measured.processes = from.number<std::uint32_t>();
+  measured.cpu_us = get_known<std::uint64_t>(from, kAbsent64);
+  measured.memory_bytes = get_known<std::uint64_t>(from, kAbsent64);
+  measured.peak_memory_bytes = get_known<std::uint64_t>(from, kAbsent64);
+  measured.processes = get_known<std::uint32_t>(from, kAbsent32);
   measured.disk_bytes = from.number<std::uint64_t>();
   measured.disk_limit_bytes = from.number<std::uint64_t>();
   measured.oom_kills = from.number<std::uint32_t>();
@@ -181,6 +189,8 @@ Result<LauncherReply> get_template(ByteReader& from) {
   one.limits = get_limits(from);
   one.pool_min = from.number<std::uint32_t>();
   one.pool_max = from.number<std::uint32_t>();
+  one.session_pool.min = from.number<std::uint32_t>();
+  one.session_pool.max = from.number<std::uint32_t>();
   const auto state = from.number<std::uint8_t>();
   status.generation = from.number<std::uint32_t>();
   status.zygotes = from.number<std::uint32_t>();

@@ -93,19 +93,19 @@ class SandboxInfo:
 
 @dataclass(frozen=True)
 class Usage:
-    """The current resource usage of a sandbox."""
+    """The current resource usage of a sandbox; None where no cgroup counts it."""
 
     at: Optional[datetime] = None
-    cpu_us: int = 0
-    memory_bytes: int = 0
+    cpu_us: Optional[int] = None
+    memory_bytes: Optional[int] = None
     peak_memory_bytes: Optional[int] = None
     memory_limit_bytes: int = 0
-    socket_bytes: int = 0
+    socket_bytes: Optional[int] = None
     disk_bytes: int = 0
     disk_limit_bytes: int = 0
-    processes: int = 0
+    processes: Optional[int] = None
     processes_limit: int = 0
-    oom_kills: int = 0
+    oom_kills: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ class UsagePoint:
     """The resource usage of a sandbox at one time."""
 
     at: Optional[datetime] = None
-    cpu_us: int = 0
-    memory_bytes: int = 0
+    cpu_us: Optional[int] = None
+    memory_bytes: Optional[int] = None
     disk_bytes: int = 0
-    processes: int = 0
+    processes: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -361,7 +361,7 @@ class RunRecord:
     started_at: Optional[datetime] = None
     finished_at: Optional[datetime] = None
     wall_us: int = 0
-    cpu_us: int = 0
+    cpu_us: Optional[int] = None
     peak_memory_bytes: Optional[int] = None
     request_id: str = field(default="", repr=False)
     error: Optional[RunFailure] = None

@@ -169,7 +169,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a sandbox's time to live, metadata or network policy
+         * Change a sandbox's time to live, its end, metadata or network policy
          * @description A new `ttl_s` counts from now, or, for a paused sandbox, from when it is resumed. `metadata`
          *     replaces all existing metadata, and `net` replaces the whole network policy: it applies to
          *     new connections at once, and open connections that it forbids are closed. 507: the metadata
@@ -3079,7 +3079,8 @@ export interface components {
             wall_ms: number;
             setup_ms: number;
             queue_ms: number;
-            cpu_ms: number;
+            /** @description Null if nothing counted it. */
+            cpu_ms: number | null;
             peak_memory_bytes: number | null;
             peak_memory_mb: number | null;
             processes_peak: number | null;
@@ -3116,7 +3117,7 @@ export interface components {
             /** @description Used if a request names no engine. */
             default: boolean;
             usable: boolean;
-            /** @description Why it is not usable. */
+            /** @description Why it is not usable. Only admin keys are shown the error of a sandbox that could not be made. */
             reason: string | null;
             /** @description The walls of the last sandbox that was made for a run; null if there was none yet. */
             run: components["schemas"]["EngineWalls"] | null;
@@ -3133,6 +3134,10 @@ export interface components {
                 packages: boolean;
                 snapshots: boolean;
                 terminal: boolean;
+                /** @description As the last sandbox could be paused; null if there was none yet. */
+                pause: boolean | null;
+                /** @description The same for root and sudo inside. */
+                sudo: boolean | null;
             };
         };
         /** @enum {string} */
@@ -3162,6 +3167,7 @@ export interface components {
             };
             metadata?: components["schemas"]["Metadata"];
             /**
+             * @description pause is refused (422 unsupported) where sandboxes cannot be paused; see features.pause.
              * @default kill
              * @enum {string}
              */
@@ -3212,23 +3218,29 @@ export interface components {
             /** @description Returned only when the sandbox is created. */
             port_token: string | null;
             features: {
+                /** @description Its processes can be frozen. Without it `on_timeout: pause` is refused. */
+                pause: boolean;
+                /** @description Root and other users, and programs such as sudo, work inside. */
+                sudo: boolean;
+            } & {
                 [key: string]: boolean;
             };
         };
         SandboxUsage: {
             /** Format: date-time */
             at: string;
-            cpu_us: number;
-            memory_bytes: number;
+            /** @description Null, as other figures of this object, where no cgroup counts it. */
+            cpu_us: number | null;
+            memory_bytes: number | null;
             peak_memory_bytes: number | null;
             memory_limit_bytes: number;
             /** @description Of `memory_bytes` the buffers of sockets. */
-            socket_bytes: number;
+            socket_bytes: number | null;
             disk_bytes: number;
             disk_limit_bytes: number;
-            processes: number;
+            processes: number | null;
             processes_limit: number;
-            oom_kills: number;
+            oom_kills: number | null;
         };
         Snapshot: {
             id: string;
@@ -3415,7 +3427,7 @@ export interface components {
             /** Format: date-time */
             finished_at: string;
             wall_us: number;
-            cpu_us: number;
+            cpu_us: number | null;
             peak_memory_bytes: number | null;
             /** @description Set if status is error; the run has no outcome. */
             error?: {
@@ -4209,6 +4221,11 @@ export interface operations {
             content: {
                 "application/json": {
                     ttl_s?: number;
+                    /**
+                     * @description pause is refused (501) where the sandbox cannot be paused.
+                     * @enum {string}
+                     */
+                    on_timeout?: "kill" | "pause";
                     metadata?: components["schemas"]["Metadata"];
                     net?: components["schemas"]["NetPolicy"];
                 };
@@ -4390,10 +4407,10 @@ export interface operations {
                         history: {
                             /** Format: date-time */
                             at: string;
-                            cpu_us: number;
-                            memory_bytes: number;
+                            cpu_us: number | null;
+                            memory_bytes: number | null;
                             disk_bytes: number;
-                            processes: number;
+                            processes: number | null;
                         }[];
                     };
                 };

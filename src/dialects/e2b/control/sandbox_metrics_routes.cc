@@ -32,7 +32,7 @@ json::object metric_json(const sessions::SessionSample& sample,
           {"timestampUnix", sample.at_ms / 1000},
           {"cpuCount", cpus},
           {"cpuUsedPct", cpu_used_percent(sample, before, cpus)},
-          {"memUsed", sample.memory_bytes},
+          {"memUsed", sample.memory_bytes.value_or(0)},
           // The limit that the kernel enforces: the disk is memory, too.
           {"memTotal", measured.limits.memory_bytes + measured.limits.disk_bytes},
           {"memCache", 0},

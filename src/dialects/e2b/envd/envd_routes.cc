@@ -58,10 +58,10 @@ Task<Response> EnvdRoutes::metrics(Request& request, ResponseWriter&) {
                     {"cpu_count", cpus},
                     {"cpu_used_pct", cpu_used_percent(now, before, cpus)},
                     {"mem_total", total},
-                    {"mem_used", now.memory_bytes},
+                    {"mem_used", now.memory_bytes.value_or(0)},
                     {"mem_cache", 0},
                     {"mem_total_mib", total / kMebibyte},
-                    {"mem_used_mib", now.memory_bytes / kMebibyte},
+                    {"mem_used_mib", now.memory_bytes.value_or(0) / kMebibyte},
                     {"disk_used", now.disk_bytes},
                     {"disk_total", measured->usage.disk_limit_bytes}};
   co_return Response::json(json::serialize(body));

@@ -111,8 +111,8 @@ class SessionAgent {
   ProcessTable processes_{kProcess};
   std::deque<WaitingToJoin> waiting_to_join_;
   bool children_changed_ = false;
-  // Set while all processes are being ended.
-  std::optional<wire::RequestNumber> ending_;
+  // The requests for which all processes are being ended.
+  std::vector<wire::RequestNumber> ending_;
 };
 
 // ---- the loop ------------------------------------------------------------------------------
@@ -280,10 +280,12 @@ void SessionAgent::reap() {
   } while (pid > 0);
   const bool is_none_left = pid < 0 && errno == ECHILD;
   processes_.enforce_bounds();
-  if (!ending_) return;
+  if (ending_.empty()) return;
   // Also what was started meanwhile. Orphans become children of PID 1 and are waited for here.
   if (!is_none_left) return kill_all();
-  outbox_.queue(wire::FileDone{*std::exchange(ending_, std::nullopt), 0, {}, {}});
+  for (const wire::RequestNumber request : std::exchange(ending_, {})) {
+    outbox_.queue(wire::FileDone{request, 0, {}, {}});
+  }
 }
 
 // All of the sandbox and nothing else: the agent of a session is PID 1 of the sandbox's own pid
@@ -315,7 +317,7 @@ void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
 // ---- processes -----------------------------------------------------------------------------
 
 void SessionAgent::handle(const wire::Hello& hello) {
-  ending_.reset();
+  ending_.clear();
   files_.abandon_all();
   ports_.drop_all();
   outbox_.discard();
@@ -479,10 +481,9 @@ void SessionAgent::handle(const wire::ResizeProcess& resize) {
 
 void SessionAgent::handle(const wire::EndProcesses& end) {
   if (::getpid() != 1) {  // kill(-1) would reach beyond the sandbox
-    return outbox_.queue(
-        wire::FileDone{end.request, ENOTSUP, "this sandbox has no pid namespace", {}});
+    return outbox_.queue(wire::FileDone{end.request, ENOTSUP, "there is no pid namespace", {}});
   }
-  ending_ = end.request;
+  if (ending_.size() < kMaxRunning) ending_.push_back(end.request);
   kill_all();
   children_changed_ = true;
 }
