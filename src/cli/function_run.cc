@@ -229,7 +229,7 @@ int run_function_on_server(const FunctionOptions& options) {
   std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
   if (options.json) args.emplace_back("--json");
   if (options.profile) args.emplace_back("--profile");
-  if (!options.url.empty()) args.insert(args.end(), {"--url", options.url});
+  if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
   if (options.is_private) args.emplace_back("--private");
   (void)exec_client_program("invoke", args);
   return wire::kFunctionNotStarted;

@@ -6,6 +6,7 @@
 
 #include "probe/cgroup_trials.h"
 #include "probe/kernel_text.h"
+#include "probe/own_user.h"
 #include "probe/user_scope.h"
 
 namespace glovebox::probe {
@@ -174,19 +175,25 @@ std::string give_v1_groups(const CgroupFacts& facts) {
     const auto found = facts.layout.v1_mounts.find(controller);
     if (found != facts.layout.v1_mounts.end()) mounts += " " + found->second;
   }
-  return "as root, give this user cgroups and put the shell into them: for g in" + mounts +
-         "; do mkdir $g/$USER; chown -R $USER $g/$USER; echo SHELL_PID > $g/$USER/cgroup.procs; "
-         "done";
+  // The user's own shell replaces $$ with its process id, before sudo.
+  const std::string group = "\\$g/" + facts.user;
+  return "sudo sh -c \"for g in" + mounts + "; do mkdir -p " + group + "; chown -R " + facts.user +
+         " " + group + "; echo $$ > " + group +
+         "/cgroup.procs; done\" gives you cgroups and puts this shell into them";
 }
 
 std::string how_to_get_delegation(const CgroupFacts& facts) {
   if (facts.layout.usable_v2()) {
     if (facts.user_systemd) {
-      return "sudo systemctl edit user@.service: [Service] Delegate=cpu memory pids; then log in "
-             "again";
+      return "sudo mkdir -p /etc/systemd/system/user@.service.d && printf "
+             "'[Service]\\nDelegate=cpu memory pids\\n' | sudo tee "
+             "/etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload; "
+             "then log in again";
     }
-    return "log in through systemd, with XDG_RUNTIME_DIR set (or: sudo loginctl enable-linger "
-           "$USER), and the launcher asks the user's systemd for a cgroup; else run as root (sudo)";
+    return "sudo loginctl enable-linger " + facts.user +
+           " && export XDG_RUNTIME_DIR=/run/user/$(id -u), or log in through systemd (ssh, "
+           "machinectl shell): the launcher then asks the user's systemd for a cgroup; else run as "
+           "root (sudo)";
   }
   return facts.layout.v1_mounts.empty() ? "run as root (sudo)" : give_v1_groups(facts);
 }
@@ -276,6 +283,7 @@ CgroupFacts probe_cgroups() {
   facts.layout = detect_cgroup_layout();
   facts.is_root = ::geteuid() == 0;
   if (!facts.is_root) {
+    facts.user = own_user_name_or_id();
     facts.own = detect_own_cgroups(facts.layout);
     facts.own.v2 = without_members_group(facts.own.v2);
     try_scope(facts);

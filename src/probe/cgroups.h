@@ -31,6 +31,7 @@ struct CgroupFacts {
   std::vector<ControllerTrial> controllers{};
   OwnCgroups own{};                  // an ordinary user's
   bool own_group_delegated = false;  // a group could really be made in the v2 one
+  std::string user{};                // an ordinary user's name
   bool user_systemd = false;         // an ordinary user has one to ask for a scope
   Attempt scope{};                  // which was tried, if the v2 cgroup is not the user's to change
   std::string scope_controllers{};  // that came with it

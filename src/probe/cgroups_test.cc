@@ -39,6 +39,7 @@ TEST(Cgroups, AllLimitsMeansEachOfThem) {
 CgroupFacts user_without_cgroups(CgroupLayout layout) {
   CgroupFacts facts;
   facts.layout = std::move(layout);
+  facts.user = "alice";
   facts.own.v2 = "/no/such/cgroup/user.slice/user-1000.slice/session-2.scope";
   facts.controllers = {{.name = "memory",
                         .where = facts.own.v2,
@@ -55,7 +56,7 @@ TEST(Cgroups, TellsAnOrdinaryUserOnV2HowToGetDelegation) {
   EXPECT_THAT(find(findings, "memory limit")->fix, HasSubstr("delegation"));
   ASSERT_NE(find(findings, "delegation"), nullptr);
   EXPECT_EQ(find(findings, "delegation")->state, State::kWarn);
-  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("enable-linger"));
+  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("enable-linger alice &&"));
   EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("not delegated"));
   EXPECT_THAT(find(findings, "delegation")->detail, HasSubstr("per process"));
 }
@@ -78,7 +79,8 @@ TEST(Cgroups, TellsAnOrdinaryUserOnV1WhichCgroupsRootCanGive) {
   explain(user_without_cgroups(layout), findings);
   ASSERT_NE(find(findings, "delegation"), nullptr);
   EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("/sys/fs/cgroup/memory /sys"));
-  EXPECT_THAT(find(findings, "delegation")->fix, HasSubstr("chown"));
+  EXPECT_THAT(find(findings, "delegation")->fix,
+              HasSubstr("chown -R alice \\$g/alice; echo $$ > \\$g/alice/cgroup.procs"));
 }
 
 TEST(Cgroups, AUserWithAllLimitsNeedsNoFix) {

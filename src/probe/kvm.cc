@@ -14,6 +14,7 @@
 
 #include "probe/kernel_text.h"
 #include "probe/kvm_guest.h"
+#include "probe/own_user.h"
 
 namespace glovebox::probe {
 
@@ -156,8 +157,8 @@ void explain(const KvmFacts& facts, Findings& findings) {
     case Verdict::kRefused:
       finding.state = State::kMissing;
       finding.fix = facts.opened ? "see the messages of KVM in the kernel log (dmesg)"
-                                 : "sudo usermod -aG kvm $USER and log in again; in a container: "
-                                   "--device /dev/kvm";
+                                 : "sudo usermod -aG kvm " + own_user_name_or_id() +
+                                       " and log in again; in a container: --device /dev/kvm";
       break;
     case Verdict::kTooSlow:
       finding.state = State::kMissing;

@@ -10,6 +10,7 @@
 
 #include "probe/attempt.h"
 #include "probe/kernel_text.h"
+#include "probe/own_user.h"
 #include "probe/user_namespaces.h"
 
 namespace glovebox::probe {
@@ -87,17 +88,6 @@ bool has_privileged_newuidmap() {
   if (::stat(path, &seen) != 0) return false;
   if ((seen.st_mode & S_ISUID) != 0 && seen.st_uid == 0) return true;
   return ::getxattr(path, "security.capability", nullptr, 0) > 0;
-}
-
-// /etc/passwd is read by hand: NSS in a static program would load libraries.
-std::string own_user_name() {
-  const std::string passwd = read_text("/etc/passwd").value_or("");
-  const std::string uid = std::to_string(::geteuid());
-  for (const std::string_view line : split(passwd, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ':');
-    if (fields.size() > 2 && fields[2] == uid) return std::string(fields[0]);
-  }
-  return {};
 }
 
 void explain_runtime(const ProgramFact& fact, Findings& findings) {

@@ -123,7 +123,9 @@ class OnAServer(packaged.Packaged):
         self.addCleanup(self.cli, "template", "delete", "with-good")
         self.assertIn("good==1.0", self.cli("template", "show", "with-good")[0])
         self.assertNotIn("/sets/", self.cli("template", "show", "with-good")[0])
-        id = self.cli("sandbox", "create", "--template", "with-good", "--with", "needy")[0].strip()
+        id, err = self.cli("sandbox", "create", "--template", "with-good", "--with", "needy")
+        id = id.strip()
+        self.assertIn("glovebox: packages: ", err)
         self.addCleanup(self.cli, "sandbox", "kill", id)
         out, _ = self.cli("exec", id, "--", "python3", "-c", "import good, needy; print(good.VERSION, needy.hello())")
         self.assertEqual(out, "1.0 hello from needy 1.0\n")
@@ -148,6 +150,8 @@ class OnAServer(packaged.Packaged):
 
 
     def test_the_hosts_packages_on_demand(self):
+        ran, err = self.cli("run", "--with", "good", "-c", "import yaml", status=1)
+        self.assertIn("--with PyYAML installs it, --host-packages shows", err.splitlines()[-1])
         look = "import importlib.util, good; print(importlib.util.find_spec('yaml') is not None)"
         self.assertEqual(self.cli("run", "--with", "good", "-c", look)[0], "False\n")
         self.assertEqual(self.cli("run", "--with", "good", "--host-packages", "-c", look)[0], "True\n")
@@ -167,6 +171,10 @@ class OnAServer(packaged.Packaged):
             ran = subprocess.run([SANDBOX_RUN, handler, "--with", "good==1.0", "--event", "5"], timeout=150, capture_output=True,
                                  env=sealed.environment({"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}))
             self.assertEqual((ran.returncode, ran.stdout), (0, b'["1.0", 5]\n'), ran)
+            ran = subprocess.run([SANDBOX_RUN, handler, "--with", "no-such-package", "--event", "5"], timeout=150, capture_output=True,
+                                 env=sealed.environment({"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}))
+            self.assertNotIn(b"\\x0a", ran.stderr)
+            self.assertGreater(ran.stderr.count(b"\n  "), 0, ran.stderr)
 
     def test_an_assistants_sandbox(self):
         """Of `glovebox mcp`, on a server that runs."""

@@ -96,6 +96,16 @@ class Cli(Typed):
         done = self.glovebox("exec", one, "/etc/passwd", status=126)
         self.assertEqual(done.stderr, b"glovebox: program is not executable: /etc/passwd\n")
 
+    def test_a_program_that_is_out_of_time(self):
+        one = self.create()
+        done = self.glovebox("exec", "--timeout", "300ms", one, "sleep", "100", status=124)
+        self.assertEqual(done.stderr, b"glovebox: timed out after 0.3 s\n")
+
+    def test_a_server_that_is_not_there_is_named_as_it_was_typed(self):
+        for option in ("--server", "--url"):
+            done = self.glovebox("sandbox", "list", option, "http://127.0.0.1:1", status=125)
+            self.assertIn(f"(the address is from {option})", done.stderr.decode())
+
     def test_detach_and_attach(self):
         one = self.create()
         number = self.glovebox("exec", "-d", one, "--shell", "echo started; sleep 0.5; echo done; exit 5").stdout.decode().strip()
@@ -110,7 +120,9 @@ class Cli(Typed):
                 (("sandbox",), "missing subcommand: create"), (("sandbox", "create", "--ttl", "soon"), "--ttl"),
                 (("sandbox", "create", "--memory", "1"), "--memory"), (("cp", "a"), "glovebox cp"),
                 (("cp", "/etc/hostname", "/tmp/x"), "ID:PATH"), (("shell",), "glovebox shell"),
-                (("shell", one), "not a terminal"), (("logs",), "glovebox logs"), (("top", "now"), "unexpected argument 'now'"),
+                (("shell", one), "not a terminal; use `glovebox exec"), (("exec", "-t", one, "true"), "--tty: standard input is not a terminal"),
+                (("runs", "--limit", "0"), "--limit must be a whole number from 1 to"), (("runs", "--status", "sunny"), "one of ok, failed, timed_out"),
+                (("sandbox", "list", "--server", "ftp://x"), "--server: "), (("sandbox", "list", "--url", "ftp://x"), "--url: "), (("logs",), "glovebox logs"), (("top", "now"), "unexpected argument 'now'"),
                 (("code",), "glovebox code"), (("completion", "tcsh"), "bash")):
             with self.subTest(words=words):
                 done = self.glovebox(*words, status=2)
@@ -160,6 +172,7 @@ class Cli(Typed):
         self.assertIn(b"ZeroDivisionError", failed.stderr)
         self.assertEqual(self.glovebox("code", "--language", "bash", one, "-c", "cd /tmp; a=5; pwd").stdout, b"/tmp\n")
         self.assertEqual(self.glovebox("code", "--language", "bash", one, "-c", "pwd; echo $a").stdout, b"/tmp\n5\n")
+        self.assertEqual(self.glovebox("code", "--language", "shell", one, "-c", "echo $a").stdout, b"5\n")
         answer = self.json_of("code", one, "-c", "x")
         self.assertEqual(answer["result"]["text/plain"], "20")
 
@@ -270,6 +283,17 @@ class History(Typed):
         self.assertEqual(len(self.json_of("runs", "--limit", "1")["runs"]), 1)
         self.assertNotIn(newest["id"], self.glovebox("runs", "--status", "failed").stdout.decode())
         self.glovebox("runs", "rn" + "a" * 20, status=1)
+
+    def test_a_run_without_a_language_and_one_with_a_traceback(self):
+        before = len(self.json_of("runs")["runs"])
+        self.glovebox("run", "--server", "--exec", "/bin/true")
+        self.glovebox("run", "--server", "-c", "def f():\n  1/0\nf()", status=1)
+        self.assertTrue(wait_until(lambda: len(self.json_of("runs")["runs"]) >= before + 2, 20))
+        failed, command = self.json_of("runs", "--limit", "2")["runs"]
+        self.assertRegex(self.glovebox("runs", command["id"]).stdout.decode(), r"(?m)^language +-$")
+        shown = self.glovebox("runs", failed["id"]).stdout.decode()
+        self.assertIn("ZeroDivisionError", shown)
+        self.assertNotIn("\\x0a", shown)
 
 
 class Terminal:

@@ -1,5 +1,6 @@
 #include "cli/commands/attack.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <boost/json.hpp>
 
 #include "attack/attack_runner.h"
+#include "attack/attack_table.h"
 #include "cli/print.h"
 #include "engine/catalog.h"
 #include "engine/launcher_client.h"
@@ -68,6 +70,23 @@ const char* mark_of(attack::Judgement judgement) {
   return "not tried";
 }
 
+volatile sig_atomic_t g_stop_signal = 0;
+
+// The directory and the processes of the attacks are removed at the end, also when the user or the
+// reader of the output does not wait for it. Handlers, because ignored signals would be inherited.
+void end_orderly_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) { g_stop_signal = signal; };
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) {
+    (void)::sigaction(signal, &action, nullptr);
+  }
+}
+
+bool is_chosen(const AttackOptions& options, const attack::Row& row) {
+  return options.only.empty() ||
+         std::find(options.only.begin(), options.only.end(), row.name) != options.only.end();
+}
+
 void print_verdict(const attack::Verdict& verdict) {
   std::printf("%-9s %-28s %-44s %s\n", mark_of(verdict.judgement), verdict.name.c_str(),
               printable(verdict.aims_at).substr(0, 44).c_str(), printable(verdict.by).c_str());
@@ -124,30 +143,34 @@ int attack_command(std::span<const std::string> args) {
     return usage_error(engine.error().message());
   }
   const std::string program = engine::program_path("glovebox-attacks");
-  auto runner = attack::AttackRunner::make(
-      program, attack::sandboxes_of_program(own_path(), program, options.engine));
-  if (!runner) return failure(runner.error());
+  const auto rows = attack::load_table(program);
+  if (!rows) return failure(rows.error());
   for (const std::string& name : options.only) {
-    const auto& rows = (*runner)->rows();
-    if (std::none_of(rows.begin(), rows.end(),
+    if (std::none_of(rows->begin(), rows->end(),
                      [&](const attack::Row& row) { return row.name == name; })) {
       return usage_error("unknown attack '" + name + "' (see `glovebox attack --list`)");
     }
   }
+  if (options.list) {
+    for (const attack::Row& row : *rows) {
+      if (is_chosen(options, row)) {
+        std::printf("%-28s %s\n", row.name.c_str(), row.aims_at.c_str());
+      }
+    }
+    return 0;
+  }
+  end_orderly_on_signals();
+  auto runner = attack::AttackRunner::make(
+      program, attack::sandboxes_of_program(own_path(), program, options.engine));
+  if (!runner) return failure(runner.error());
   std::vector<attack::Verdict> verdicts;
-  for (const attack::Row& row : (*runner)->rows()) {
-    if (!options.only.empty() &&
-        std::find(options.only.begin(), options.only.end(), row.name) == options.only.end()) {
-      continue;
-    }
-    if (options.list) {
-      std::printf("%-28s %s\n", row.name.c_str(), row.aims_at.c_str());
-      continue;
-    }
+  for (const attack::Row& row : *rows) {
+    if (!is_chosen(options, row)) continue;
     verdicts.push_back((*runner)->judge(row));
     if (!options.json) print_verdict(verdicts.back());
+    if (g_stop_signal != 0) return 128 + g_stop_signal;
   }
-  return options.list ? 0 : report_verdicts(verdicts, options.json);
+  return report_verdicts(verdicts, options.json);
 }
 
 }  // namespace glovebox::cli

@@ -238,7 +238,9 @@ int code_command(const std::vector<std::string>& args) {
   if (arguments.operands.empty()) {
     return usage_error("missing sandbox ID (see `glovebox code --help`)");
   }
-  if (code.language == "node") code.language = "javascript";  // as `glovebox run` calls it
+  // As `glovebox run` calls them.
+  if (code.language == "node") code.language = "javascript";
+  if (code.language == "shell") code.language = "bash";
   auto api = ApiClient::connect(code.server);
   if (!api) return usage_error_or_failure(api.error());
   const ServerLocation location = api->location();

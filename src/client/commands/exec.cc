@@ -20,6 +20,7 @@
 #include "client/output/response_fields.h"
 #include "client/requests/limit_options.h"
 #include "model/outcome.h"
+#include "model/program_refusal.h"
 
 namespace glovebox::client {
 namespace {
@@ -128,15 +129,9 @@ Result<json::object> start_message(const ExecOptions& exec, const std::vector<st
   return start;
 }
 
-// As a shell says of a program that it cannot run.
-constexpr int kExitProgramNotExecutable = 126;
-constexpr int kExitProgramNotFound = 127;
-
 int exec_refused(const ApiError& error) {
   const int status = failure(Error(Errc::kUnavailable, error.message));
-  if (error.code == "program_not_found") return kExitProgramNotFound;
-  if (error.code == "program_not_executable") return kExitProgramNotExecutable;
-  return status;
+  return exit_status_of_refusal(error.code).value_or(status);
 }
 
 // Resumes a paused sandbox if that was asked for, else says how to. `refused`: the answer to an
@@ -201,13 +196,20 @@ Result<std::string> first_stream_message(const ExecOptions& exec,
   return json::serialize(json::object{{"type", "attach"}, {"process", process}});
 }
 
+// Standard error, as for the other limits of a program.
+void print_timeout(const ExecOptions& exec) {
+  const auto time = parse_duration(exec.timeout);
+  if (!time) return;  // --attach: another client has set the time
+  std::fprintf(stderr, "glovebox: timed out after %g s\n",
+               std::chrono::duration<double>(*time).count());
+}
+
+// `no_terminal`: the mistake if a terminal is needed and there is none.
 int stream_exec(const ExecOptions& exec, const std::string& word,
-                const std::vector<std::string>& argv) {
+                const std::vector<std::string>& argv, std::string_view no_terminal) {
   auto first = first_stream_message(exec, argv);
   if (!first) return usage_error(first.error().message());
-  if (exec.terminal && ::isatty(STDIN_FILENO) == 0) {
-    return usage_error("standard input is not a terminal; `glovebox exec` needs none");
-  }
+  if (exec.terminal && ::isatty(STDIN_FILENO) == 0) return usage_error(std::string(no_terminal));
   auto api = ApiClient::connect(exec.server);
   if (!api) return usage_error_or_failure(api.error());
   const auto id = resolve_sandbox(*api, word);
@@ -230,6 +232,7 @@ int stream_exec(const ExecOptions& exec, const std::string& word,
                  static_cast<unsigned long long>(result->process), printable(word).c_str());
     return 0;
   }
+  if (result->timed_out) print_timeout(exec);
   if (result->exit_code != 0 && exec.attach.empty()) {
     const std::string note = exec_network_note(*api, *id, began, result->has_network_words);
     std::fputs(note.c_str(), stderr);
@@ -264,7 +267,7 @@ int exec_command(const std::vector<std::string>& args) {
     if (!start) return usage_error(start.error().message());
     return post_exec(exec, id, std::move(*start));
   }
-  return stream_exec(exec, id, argv);
+  return stream_exec(exec, id, argv, "--tty: standard input is not a terminal; leave out -t");
 }
 
 int shell_command(const std::vector<std::string>& args) {
@@ -277,7 +280,8 @@ int shell_command(const std::vector<std::string>& args) {
     return usage_error("missing sandbox ID (see `glovebox shell --help`)");
   }
   exec.terminal = true;
-  return stream_exec(exec, arguments.operands[0], {"/bin/bash", "-l"});
+  return stream_exec(exec, arguments.operands[0], {"/bin/bash", "-l"},
+                     "standard input is not a terminal; use `glovebox exec ID COMMAND`");
 }
 
 }  // namespace glovebox::client

@@ -55,7 +55,7 @@ Result<InvokeOptions> parse_invoke_options(const std::vector<std::string>& args)
 int invoke_failed(const InvokeOptions& invoke, int status, const Error& error) {
   if (was_interrupted()) return kExitInterrupted;
   if (invoke.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
-  std::fprintf(stderr, "sandbox-run: %s\n", printable(error.message()).c_str());
+  std::fprintf(stderr, "sandbox-run: %s\n", printable_lines(error.message()).c_str());
   return status;
 }
 

@@ -8,15 +8,13 @@
 
 #include "base/percent_encoding.h"
 #include "base/utf8.h"
-#include "base/write_all.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/private_server.h"
-#include "client/output/build_progress.h"
+#include "client/output/layer_build.h"
 #include "client/output/layer_text.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
-#include "client/output/run_events.h"
 #include "client/requests/layer_options.h"
 
 namespace glovebox::client {
@@ -156,38 +154,24 @@ Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOption
 }
 
 // Shows the progress while the server works, then prints the layer.
-int build_layer(const LayersOptions& layers, const std::string& body) {
+int build_and_print_layer(const LayersOptions& layers, const std::string& body) {
   auto api = ApiClient::connect(layers.server);
   if (!api) return usage_error_or_failure(api.error());
-  BuildProgress progress;
-  RunEvents events([](bool, std::string_view) { return true; },
-                   [&](std::string_view phase, std::string_view text) {
-                     if (layers.json && ::isatty(STDERR_FILENO) != 1) return;
-                     (void)write_all(STDERR_FILENO, progress.add(phase, text));
-                   });
-  http::ClientRequest request = post_request(layers_target("", layers.layer), body);
-  request.headers = {{"Accept", "application/x-ndjson"}};
-  auto response = events.read_from(*api, std::move(request));
-  if (!response) return failure(response.error());
-  if (const auto error = api->error_in(*response)) return server_refused(error->message);
-  auto layer = events.take_result();
-  if (!layer) {
-    if (events.failure_code().empty()) return failure(layer.error());
-    const std::string& message = layer.error().message();
-    return server_refused(events.failure_code() == "dependencies_failed"
-                              ? progress.failure_message(message)
-                              : message);
-  }
-  layer->erase("event");
+  const bool shows_progress = !layers.json || ::isatty(STDERR_FILENO) == 1;
+  const auto build = build_layer(*api, layers_target("", layers.layer), body,
+                                 shows_progress ? ShowProgress::kYes : ShowProgress::kNo);
+  if (!build) return failure(build.error());
+  if (build->refused) return server_refused(build->refused->message);
+  const json::object& layer = *build->layer;
   if (layers.json) {
-    print(json::serialize(*layer) + "\n");
+    print(json::serialize(layer) + "\n");
     return 0;
   }
-  print(printable(field_text(*layer, "id")) + "\n");
-  const std::string reason = field_text(*layer, "cold_because");
+  print(printable(field_text(layer, "id")) + "\n");
+  const std::string reason = field_text(layer, "cold_because");
   if (reason != "-") {
     std::fprintf(stderr, "glovebox: runs with these packages start cold: %s\n",
-                 printable(reason).c_str());
+                 printable_lines(reason).c_str());
   }
   return 0;
 }
@@ -278,7 +262,7 @@ int layers_command(const std::vector<std::string>& args) {
   if (!body) return usage_error_or_failure(body.error());
   const auto private_server = start_server_if_none(layers.server);
   if (!private_server) return failure(private_server.error());
-  if (verb == "build") return build_layer(layers, *body);
+  if (verb == "build") return build_and_print_layer(layers, *body);
   if (verb == "prune") return prune_layers(layers, *body);
   if (verb == "remove") return remove_layer(layers, id);
   if (verb == "check") return check_layer(layers, id);

@@ -17,6 +17,8 @@ namespace json = boost::json;
 
 constexpr std::uint64_t kMostRuns = 100'000;
 constexpr std::uint64_t kRunsPage = 200;  // the server's largest
+constexpr std::string_view kStatuses =
+    "ok, failed, timed_out, oom_killed, killed, cancelled, error";
 
 struct RunsOptions {
   ServerLocationOptions server;
@@ -48,6 +50,16 @@ options::CommandLine runs_command_line(RunsOptions& runs) {
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
       .most_operands = 1};
+}
+
+bool is_status(std::string_view word) {
+  std::string_view left = kStatuses;
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(", "), left.size());
+    if (left.substr(0, end) == word) return true;
+    left.remove_prefix(std::min(end + 2, left.size()));
+  }
+  return false;
 }
 
 // Sends requests over one connection. After a failure was printed, `status` is not 0.
@@ -82,7 +94,7 @@ class RunReader {
   std::string body_;
 };
 
-// Output of a guest: control characters stay visible, lines stay lines.
+// Text of a guest: control characters stay visible, lines stay lines.
 std::string indented(const std::string& text) {
   std::string lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -134,12 +146,15 @@ int show_run(RunReader& reader, const RunsOptions& runs, const std::string& word
   }
   std::vector<std::vector<std::string>> rows;
   for (const char* name : {"id", "status", "exit_code", "template", "language", "engine", "grade",
-                           "warm", "started_at", "finished_at", "key_id", "error"}) {
-    rows.push_back({name, field_text(*run, name)});
+                           "warm", "started_at", "finished_at", "key_id"}) {
+    const std::string text = field_text(*run, name);
+    rows.push_back({name, text.empty() ? "-" : text});  // a command has no language
   }
   rows.push_back({"wall_ms", milliseconds_text(*run, "wall_us")});
   rows.push_back({"cpu_ms", milliseconds_text(*run, "cpu_us")});
-  print(table(rows) + output_text(*run));
+  const std::string error = field_text(*run, "error");  // may have a traceback
+  const std::string error_text = error == "-" || error.empty() ? "" : "error:\n" + indented(error);
+  print(table(rows) + error_text + output_text(*run));
   return 0;
 }
 
@@ -207,13 +222,17 @@ int runs_command(const std::vector<std::string>& args) {
   RunsOptions runs;
   options::Arguments arguments;
   if (const auto status = parse_arguments(runs_command_line(runs), args, arguments)) return *status;
-  const auto most = options::parse_count(runs.limit, "--limit", kMostRuns);
+  const auto most = options::parse_count(runs.limit, "--limit", kMostRuns, 1);
   if (!most) return usage_error(most.error().message());
+  if (!runs.status.empty() && !is_status(runs.status)) {
+    return usage_error("--status must be one of " + std::string(kStatuses) + ", not '" +
+                       runs.status.substr(0, 200) + "'");
+  }
   auto api = ApiClient::connect(runs.server);
   if (!api) return usage_error_or_failure(api.error());
   RunReader reader(std::move(*api));
   if (!arguments.operands.empty()) return show_run(reader, runs, arguments.operands[0]);
-  return print_runs(reader, runs, std::max<std::uint64_t>(*most, 1));
+  return print_runs(reader, runs, *most);
 }
 
 }  // namespace glovebox::client

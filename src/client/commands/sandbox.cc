@@ -7,6 +7,7 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/output/layer_build.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/sandbox_options.h"
@@ -113,6 +114,26 @@ std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
+// Installs the packages before the sandbox is requested, because only this request shows its
+// progress; the sandbox then finds them installed. The exit status if they cannot be installed.
+std::optional<int> install_packages(const SandboxOptions& sandbox) {
+  const NewSandboxOptions& made = sandbox.made;
+  // A snapshot's template is not known here; the sandbox of an agent may be there already.
+  if (!made.packages.is_given() || sandbox.json || !made.snapshot.empty() || !made.agent_id.empty())
+    return std::nullopt;
+  const auto body = sandbox_layer_json(made);
+  if (!body) return usage_error(body.error().message());
+  auto api = ApiClient::connect(sandbox.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const auto build = build_layer(*api, "/v1/layers", *body, ShowProgress::kYes);
+  if (!build) return failure(build.error());
+  // Other refusals, such as an unknown template, are those of the sandbox's own request.
+  if (build->refused && build->refused->code == "dependencies_failed") {
+    return server_refused(build->refused->message);
+  }
+  return std::nullopt;
+}
+
 int create_sandbox(SandboxOptions& sandbox) {
   sandbox.made.name = sandbox.name;
   if (!sandbox.made.snapshot.empty()) {
@@ -121,6 +142,7 @@ int create_sandbox(SandboxOptions& sandbox) {
   }
   auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
+  if (const auto status = install_packages(sandbox)) return *status;
   // The server responds when the packages are installed, which may take minutes.
   const CommandResponse response =
       send_and_report(sandbox.server, post_request("/v1/sandboxes", std::move(*body)),

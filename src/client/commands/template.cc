@@ -81,8 +81,10 @@ std::string last_line_of(std::string text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-std::string pool_text(const json::object& one) {
-  return field_text(one, "pool", "min") + "-" + field_text(one, "pool", "max");
+// "2-8"; "-" if the server does not say.
+std::string pool_text(const json::object& one, std::string_view pool) {
+  if (!one.contains(pool)) return "-";
+  return field_text(one, pool, "min") + "-" + field_text(one, pool, "max");
 }
 
 int print_templates(const std::string& body) {
@@ -91,14 +93,14 @@ int print_templates(const std::string& body) {
   const auto templates = array_field(*object, "templates");
   if (!templates) return failure(templates.error());
   std::vector<std::vector<std::string>> rows = {
-      {"NAME", "LANGUAGE", "RUNTIME", "POOL", "STATE", "DESCRIPTION"}};
+      {"NAME", "LANGUAGE", "RUNTIME", "POOL", "SESSION POOL", "STATE", "DESCRIPTION"}};
   for (const json::value& value : *templates) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
     const std::string error = field_text(one, "error");
     rows.push_back(
         {field_text(one, "name"), field_text(one, "language"), field_text(one, "runtime"),
-         pool_text(one), field_text(one, "state"),
+         pool_text(one, "pool"), pool_text(one, "session_pool"), field_text(one, "state"),
          error == "-" ? first_line_of(field_text(one, "description")) : last_line_of(error)});
   }
   print(table(rows));
@@ -114,7 +116,9 @@ int print_template(const std::string& body) {
         "layers", "dependencies", "snapshot", "state", "generation", "zygotes", "forks"}) {
     rows.push_back({name, field_text(*object, name)});
   }
-  rows.push_back({"pool", pool_text(*object)});
+  for (const char* name : {"pool", "session_pool"}) {
+    rows.push_back({name, pool_text(*object, name)});
+  }
   for (const char* name :
        {"timeout_ms", "cpu_ms", "memory_mb", "disk_mb", "pids", "cpu_thousandths"}) {
     rows.push_back({std::string("profile.") + name, field_text(*object, "profile", name)});

@@ -231,7 +231,7 @@ int top_command(const std::vector<std::string>& args) {
   if (const auto status = parse_arguments(top_command_line(top), args, arguments)) return *status;
   const auto seconds = options::parse_count(top.interval, "--interval", 3600);
   if (!seconds) return usage_error(seconds.error().message());
-  const auto most = options::parse_count(top.limit, "--limit", 100);
+  const auto most = options::parse_count(top.limit, "--limit", 100, 1);
   if (!most) return usage_error(most.error().message());
   auto api = ApiClient::connect(top.server);
   if (!api) return usage_error_or_failure(api.error());

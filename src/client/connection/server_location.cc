@@ -76,11 +76,18 @@ bool is_server_of_data_dir(const http::Url& url, const std::optional<ServeInfo>&
 }  // namespace
 
 options::OptionGroup server_location_options(ServerLocationOptions& options) {
+  options::TakeValue server = [&options](std::string url) -> Result<> {
+    options.url = std::move(url);
+    options.url_option = "--server";
+    return {};
+  };
   return {"Server",
           {{"--url", "URL",
             "address of the server, like http://127.0.0.1:7070 (default: GLOVEBOX_URL, else the "
             "server of the data directory)",
-            &options.url, "--server"},
+            &options.url},
+           // As `glovebox run` calls it; not shown twice.
+           {"--server", "URL", "", std::move(server)},
            {"--key", "KEY",
             "key to use (default: GLOVEBOX_API_KEY, else <data-dir>/admin.key for a server on this "
             "machine)",
@@ -105,7 +112,7 @@ Result<ServerLocation> find_server_location(const ServerLocationOptions& options
   ServerLocation location;
   if (!options.url.empty()) {
     location.url = options.url;
-    location.origin = "--url";
+    location.origin = options.url_option;
   } else if (!environment.url.empty() && options.data_dir.empty()) {
     location.url = environment.url;
     location.origin = "GLOVEBOX_URL";
@@ -115,16 +122,17 @@ Result<ServerLocation> find_server_location(const ServerLocationOptions& options
   } else {
     return fail(Errc::kUnavailable, "no server is known: " + serve_json +
                                         " does not exist; start a server with `glovebox serve` or "
-                                        "use --url URL");
+                                        "use --server URL");
   }
-  TRY(const http::Url url, http::parse_url(location.url));
+  auto url = http::parse_url(location.url);
+  if (!url) return fail(std::move(url.error()).context(location.origin));
   if (!options.key.empty()) {
     location.key = options.key;
     location.key_origin = "--key";
   } else if (!environment.key.empty()) {
     location.key = environment.key;
     location.key_origin = "GLOVEBOX_API_KEY";
-  } else if (is_server_of_data_dir(url, read_serve_info(serve_json, environment.program))) {
+  } else if (is_server_of_data_dir(*url, read_serve_info(serve_json, environment.program))) {
     location.key_origin = data_dir + "/admin.key";
     location.key = read_small_file(location.key_origin).value_or("");
     location.key.erase(location.key.find_last_not_of(" \t\r\n") + 1);

@@ -11,9 +11,10 @@ namespace glovebox::client {
 
 // As typed; empty: not given.
 struct ServerLocationOptions {
-  std::string url;       // --url
-  std::string key;       // --key
-  std::string data_dir;  // --data-dir
+  std::string url;                   // --url or --server
+  std::string url_option = "--url";  // which of them was typed
+  std::string key;                   // --key
+  std::string data_dir;              // --data-dir
 };
 
 // The group "Server", which every client command has. `options` must outlive the parsing.
@@ -30,7 +31,7 @@ struct ServerLocationEnvironment {
 
 struct ServerLocation {
   std::string url;
-  std::string origin;  // of the URL: "--url", "GLOVEBOX_URL", "/var/lib/glovebox/serve.json"
+  std::string origin;  // of the URL: "--server", "GLOVEBOX_URL", "/var/lib/glovebox/serve.json"
   std::string key;     // empty: none was found
   std::string key_origin;
 };

@@ -162,6 +162,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
     const json::value* code = message.if_contains("exit_code");
     if (code != nullptr && code->is_int64())
       result_.exit_code = static_cast<int>(code->get_int64());
+    result_.timed_out = field_text(message, "timed_out") == "true";
     result_.has_network_words = network_words_.found();
     if (field_text(message, "oom_killed") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: killed: out of memory\n"));

@@ -22,6 +22,7 @@ struct ExecStreamResult {
   int exit_code = 0;
   bool detached = false;  // with the detach keys; the program keeps running
   std::uint64_t process = 0;
+  bool timed_out = false;             // exit_code is 124
   bool has_network_words = false;     // in its error output; see wire::NetworkFailureWords
   std::optional<ApiError> refused{};  // the server did not start the program
 };

@@ -97,4 +97,12 @@ Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox) {
   return json::serialize(body);
 }
 
+Result<std::string> sandbox_layer_json(const NewSandboxOptions& sandbox) {
+  TRY(const Dependencies wanted, wire::read_package_options(sandbox.packages));
+  return json::serialize(
+      json::object{{"dependencies", wire::dependencies_json(wanted)},
+                   {"template", sandbox.template_name.empty() ? wire::default_template(wanted)
+                                                              : sandbox.template_name}});
+}
+
 }  // namespace glovebox::client

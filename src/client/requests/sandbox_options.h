@@ -28,6 +28,8 @@ struct NewSandboxOptions {
 };
 
 Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox);
+// The body of POST /v1/layers that installs its packages.
+Result<std::string> sandbox_layer_json(const NewSandboxOptions& sandbox);
 
 // "10m" in whole seconds, rounded up.
 Result<std::uint64_t> parse_seconds(const std::string& text, std::string_view option);
