@@ -9,7 +9,8 @@ namespace glovebox::confine {
 FilterBuilder::FilterBuilder(std::string whose)
     : whose_(std::move(whose)), filter_(seccomp_init(SCMP_ACT_ERRNO(EPERM))) {
   if (filter_ == nullptr) error_ = ENOMEM;
-  // Calls of another architecture have other numbers: one who tries that is no bug of ours.
+  // Calls of another architecture have other numbers: a process that makes them is not a bug of
+  // ours.
   set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   set(SCMP_FLTATR_CTL_TSYNC, 1);
   set(SCMP_FLTATR_CTL_OPTIMIZE, 2);

@@ -46,7 +46,7 @@ std::string prepared_v2_group(const probe::CgroupLayout& layout) {
   return group;
 }
 
-void enter_scope_or_say_why(const probe::CgroupLayout& layout) {
+void enter_scope_or_log(const probe::CgroupLayout& layout) {
   if (auto entered = probe::enter_user_scope(layout); !entered) {
     log::info("no cgroup from the user's systemd", {{"error", entered.error().message()}});
   }
@@ -60,7 +60,7 @@ sys::CgroupRoots delegated_cgroup_roots(bool shared) {
   if (layout.usable_v2()) {
     if (!probe::is_given_to_user(
             probe::without_members_group(probe::detect_own_cgroups(layout).v2))) {
-      enter_scope_or_say_why(layout);
+      enter_scope_or_log(layout);
     }
     roots.v2 = prepared_v2_group(layout);
     roots.v2_controls = !roots.v2.empty();
@@ -80,7 +80,7 @@ sys::CgroupRoots delegated_cgroup_roots(bool shared) {
   // Without controllers the v2 tree is for pausing and killing.
   if (shared && roots.v1_freezer.empty() && !layout.v2_mount.empty() &&
       !probe::is_given_to_user(own.v2)) {
-    enter_scope_or_say_why(layout);
+    enter_scope_or_log(layout);
   }
   const std::string v2 = probe::detect_own_cgroups(layout).v2;
   if (probe::is_given_to_user(v2)) roots.v2 = v2;

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxTemplateEnvBytes = 8 * 1024;  // of all its var
 bool is_template_name(std::string_view name);
 // [A-Za-z_][A-Za-z0-9_]*, at most 128 of them.
 bool is_identifier(std::string_view text);
-// os.path: identifiers with dots between them. It is no path, and no option of a program's.
+// os.path: identifiers with dots between them. It can be neither a path nor an option of a program.
 bool is_module_name(std::string_view name);
 
 // "own." and 20 of [a-z0-9]: no file of the administrator's can be called so, and no request.

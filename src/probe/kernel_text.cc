@@ -15,7 +15,7 @@ constexpr std::string_view kSpace = " \t\n\r";
 }  // namespace
 
 std::optional<std::string> read_text(const std::string& path) {
-  // O_NONBLOCK: whatever sits at this path on a stranger's host must not hang us.
+  // O_NONBLOCK: whatever is at this path on an unknown host must not block us.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return std::nullopt;
   std::string text;

@@ -17,7 +17,7 @@ constexpr const char* kNurseryMap = "0 1879048192 131072";
 constexpr const char* kSandboxMap = "0 65536 65536";
 constexpr uid_t kGuest = 1000;
 
-Attempt make_one_as_an_ordinary_user() {
+Attempt create_as_ordinary_user() {
   // Where it fails (root of a container without that uid) we are hardly more than ordinary anyway.
   (void)become_ordinary_user();
   const uid_t uid = ::geteuid();
@@ -85,7 +85,7 @@ Attempt map_a_slice() {
 UserNamespaceFacts probe_user_namespaces(const KernelFacts& kernel) {
   UserNamespaceFacts facts;
   facts.is_root = kernel.euid == 0;
-  facts.ordinary_user = attempt_in_helper(make_one_as_an_ordinary_user);
+  facts.ordinary_user = attempt_in_helper(create_as_ordinary_user);
   facts.uid_slice = attempt_in_helper(map_a_slice);
   facts.switches = {
       .unprivileged_userns_clone = read_number("/proc/sys/kernel/unprivileged_userns_clone"),

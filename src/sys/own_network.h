@@ -3,7 +3,7 @@
 // to any address arrive at these sockets.
 //
 //   nftables, before routing:
-//     to loopback or the own address     left alone, but for our own listening socket
+//     to loopback or its own address     left alone, but for our own listening socket
 //     TCP                                to the listening socket, by tproxy: what it accepts says
 //                                        with getsockname() where the connection was meant to go;
 //                                        new ones beyond a rate are reset

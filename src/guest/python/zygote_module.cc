@@ -286,9 +286,9 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   return error;
 }
 
-// The kernel shows the words and the environment that a program was started with from its memory:
-// to a guest, in its own /proc, that would be the zygote's.
-void forget_how_we_were_started() {
+// /proc shows the arguments and the environment that a program was started with, from its memory.
+// A guest would see those of the zygote in its own /proc.
+void clear_start_arguments() {
   char text[1024];
   const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -324,7 +324,7 @@ PyObject* serve(PyObject*, PyObject* args) {
   PyObject* prepare = nullptr;
   PyObject* run = nullptr;
   if (!PyArg_ParseTuple(args, "iOO:serve", &socket, &prepare, &run)) return nullptr;
-  forget_how_we_were_started();
+  clear_start_arguments();
   if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return PyErr_SetFromErrno(PyExc_OSError);
   while (true) {
     Sandbox sandbox;

@@ -80,7 +80,8 @@ struct UploadState {
   Result<> client;  // what went wrong on the client's side
 };
 
-// The request's body, to the other side. That this stops to read is no error: it may have answered.
+// The request's body, to the other side. If it stops reading, that is not an error: it may have
+// answered.
 asio::awaitable<void> upload(BodyStream& body, std::shared_ptr<Upstream> upstream,
                              std::chrono::milliseconds time, UploadState& state) {
   std::string buffer(kRelayBytes, '\0');

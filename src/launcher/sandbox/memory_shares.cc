@@ -47,9 +47,9 @@ std::vector<MemoryBound> memory_bounds(const sys::CgroupTotals& totals, std::uin
   return bounds;
 }
 
-std::optional<sys::TenantNumber> memory_payer(const sys::CgroupTotals& totals,
-                                              std::uint64_t used_bytes,
-                                              const std::vector<sys::TenantMemory>& tenants) {
+std::optional<sys::TenantNumber> tenant_above_share(const sys::CgroupTotals& totals,
+                                                    std::uint64_t used_bytes,
+                                                    const std::vector<sys::TenantMemory>& tenants) {
   if (tenants.empty() || !is_nearly_full(totals, used_bytes)) return std::nullopt;
   // Those without a tenant have a share, too.
   const std::uint64_t fair = totals.memory_bytes / (tenants.size() + 1);

@@ -1,4 +1,4 @@
-// Who pays when the sandboxes together run short of memory: the tenant above its share. Pure
+// Which tenant gives up memory when the sandboxes together run short: the one above its share. Pure
 // functions of what each uses; the launcher applies them a few times a second, and more often the
 // less is free.
 #pragma once
@@ -25,16 +25,16 @@ struct MemoryBound {
 std::vector<MemoryBound> memory_bounds(const sys::CgroupTotals& totals, std::uint64_t used_bytes,
                                        const std::vector<sys::TenantMemory>& tenants);
 
-// Almost all of what the kernel gives before it kills is in use: the time to pay.
+// Almost all of what the kernel gives before it kills is in use: a sandbox has to end.
 bool is_nearly_full(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
-// Paying did not help: no sandbox is made any more.
+// Ending sandboxes did not help: no more are made.
 bool is_full(const sys::CgroupTotals& totals, std::uint64_t used_bytes);
 
 // The tenant furthest above its share when it is nearly full. It gives up a sandbox before the
 // kernel has to choose a process of any tenant.
-std::optional<sys::TenantNumber> memory_payer(const sys::CgroupTotals& totals,
-                                              std::uint64_t used_bytes,
-                                              const std::vector<sys::TenantMemory>& tenants);
+std::optional<sys::TenantNumber> tenant_above_share(const sys::CgroupTotals& totals,
+                                                    std::uint64_t used_bytes,
+                                                    const std::vector<sys::TenantMemory>& tenants);
 
 // How long the next look may wait: half the time in which a program could fill what is free, within
 // bounds. Between two looks the kernel chooses whom it kills.

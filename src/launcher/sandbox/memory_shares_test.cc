@@ -13,7 +13,7 @@ constexpr sys::CgroupTotals kTotals{.memory_bytes = 6400 * kMb, .tenant_memory_b
 TEST(MemoryShares, OneTenantAloneHasTheMostThatATenantMayHave) {
   const std::vector<sys::TenantMemory> tenants = {{1, 1000 * kMb, 1000 * kMb}};
   EXPECT_EQ(memory_bounds(kTotals, 1000 * kMb, tenants), (Bounds{{1, 4800 * kMb}}));
-  EXPECT_FALSE(memory_payer(kTotals, 1000 * kMb, tenants));
+  EXPECT_FALSE(tenant_above_share(kTotals, 1000 * kMb, tenants));
 }
 
 TEST(MemoryShares, ATenantAboveItsShareCannotGrowWhenAnotherComes) {
@@ -40,21 +40,21 @@ TEST(MemoryShares, WhenAlmostAllIsUsedTheTenantFurthestAboveItsSharePays) {
   const std::vector<sys::TenantMemory> tenants = {{1, 1500 * kMb, 1500 * kMb},
                                                   {2, 3500 * kMb, 3500 * kMb}};
   // The kernel kills at 6000: on cgroup v1 a sixteenth is for sockets.
-  EXPECT_FALSE(memory_payer(kTotals, 5624 * kMb, tenants));
-  EXPECT_EQ(memory_payer(kTotals, 5625 * kMb, tenants), 2u);
+  EXPECT_FALSE(tenant_above_share(kTotals, 5624 * kMb, tenants));
+  EXPECT_EQ(tenant_above_share(kTotals, 5625 * kMb, tenants), 2u);
 }
 
 TEST(MemoryShares, PageCacheRaisesABoundAndIsNotPaidFor) {
   const std::vector<sys::TenantMemory> tenants = {{1, 10 * kMb, 4050 * kMb},
                                                   {2, 10 * kMb, 10 * kMb}};
   EXPECT_EQ(memory_bounds(kTotals, 6399 * kMb, tenants)[0].bytes, 4400 * kMb);
-  EXPECT_FALSE(memory_payer(kTotals, 6399 * kMb, tenants));
+  EXPECT_FALSE(tenant_above_share(kTotals, 6399 * kMb, tenants));
 }
 
 TEST(MemoryShares, NoTenantPaysWithinItsShare) {
   // Runs, which have no tenant here, use the rest.
-  EXPECT_FALSE(memory_payer(kTotals, 6400 * kMb,
-                            {{1, 2000 * kMb, 2000 * kMb}, {2, 2100 * kMb, 2100 * kMb}}));
+  EXPECT_FALSE(tenant_above_share(kTotals, 6400 * kMb,
+                                  {{1, 2000 * kMb, 2000 * kMb}, {2, 2100 * kMb, 2100 * kMb}}));
 }
 
 TEST(MemoryShares, FullIsBelowWhereTheKernelKillsAndAboveWhereATenantPays) {
@@ -81,8 +81,8 @@ TEST(MemoryShares, TheLessIsFreeTheSoonerIsTheNextLook) {
 TEST(MemoryShares, WithoutABoundOrTenantsThereIsNothingToShare) {
   EXPECT_TRUE(memory_bounds({}, 10, {{1, 10, 10}}).empty());
   EXPECT_TRUE(memory_bounds(kTotals, 6400 * kMb, {}).empty());
-  EXPECT_FALSE(memory_payer({}, 10, {{1, 10, 10}}));
-  EXPECT_FALSE(memory_payer(kTotals, 6400 * kMb, {}));
+  EXPECT_FALSE(tenant_above_share({}, 10, {{1, 10, 10}}));
+  EXPECT_FALSE(tenant_above_share(kTotals, 6400 * kMb, {}));
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ void SandboxTable::relieve_memory_pressure(std::uint64_t charged_bytes) {
   for (const auto& [tenant, bytes] : by_tenant) tenants.push_back({tenant, bytes, bytes});
   const std::uint64_t used = charged_bytes - std::min(charged_bytes, page_cache);
   maker_.set_memory_short(is_full(totals, used));
-  if (const auto payer = memory_payer(totals, used, tenants)) end_largest_of(*payer);
+  if (const auto tenant = tenant_above_share(totals, used, tenants)) end_largest_of(*tenant);
 }
 
 void SandboxTable::end_largest_of(std::uint64_t tenant) {

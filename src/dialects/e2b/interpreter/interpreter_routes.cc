@@ -100,8 +100,8 @@ AccessToken InterpreterRoutes::token_for(const Request& request) {
 bool InterpreterRoutes::has_ended(const node::Session& session,
                                   const Result<sessions::CellReport>& report) const {
   if (!session.alive()) return true;
-  const bool is_well = report && report->died.empty();
-  return !is_well && deps_.sessions.port_access(session.id().str()).session == nullptr;
+  const bool is_alive = report && report->died.empty();
+  return !is_alive && deps_.sessions.port_access(session.id().str()).session == nullptr;
 }
 
 Task<Response> InterpreterRoutes::refuse_language(ResponseWriter& writer, std::string why) {

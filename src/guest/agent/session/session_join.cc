@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds kToArrive{3};
 
 // It was forked from a zygote, which is not trusted.
-bool is_as_it_should_be(pid_t pid, bool change_user) {
+bool is_sealed_runtime(pid_t pid, bool change_user) {
   const auto status = sys::read_small_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/status");
   return status && check_sealed(*status, change_user, kJoinedFilters, SealOf::kSession).has_value();
 }
@@ -71,7 +71,7 @@ std::optional<SessionJoin::Joined> SessionJoin::on_ready() {
     return failed();
   }
   const pid_t pid = ready->sender_pid;
-  if (!is_as_it_should_be(pid, plan_.change_user) || !limit_process(plan_, pid) ||
+  if (!is_sealed_runtime(pid, plan_.change_user) || !limit_process(plan_, pid) ||
       !send_message(pending_->socket.get(), std::as_bytes(std::span("c", 1)))) {
     ::kill(pid, SIGKILL);
     notify_launcher(wire::SandboxFailed{"the runtime is not sealed", 0});
