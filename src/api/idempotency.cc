@@ -20,7 +20,7 @@ bool is_good_key(std::string_view key) {
          std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
 }
 
-Result<std::string> body_digest(std::string_view body) { return store::sha256_hex(body); }
+std::string body_digest(std::string_view body) { return store::sha256_hex(body); }
 
 std::optional<Response> answer_for(store::IdempotentEntry entry) {
   switch (entry.state) {
@@ -56,8 +56,8 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
 
 }  // namespace
 
-Idempotency::Idempotency(store::Store& store, asio::thread_pool& worker,
-                         const store::Principal& who, http::Request& request)
+Idempotency::Idempotency(store::Store& store, routing::Worker& worker, const store::Principal& who,
+                         http::Request& request)
     : store_(store),
       worker_(worker),
       request_(request),
@@ -75,13 +75,12 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
     co_return Response::refuse(400, "invalid_argument",
                                "Idempotency-Key: cannot be combined with live events");
   }
-  Result<std::string> digest =
-      co_await routing::parse_body<std::string>(worker_, request_, body_digest);
+  std::string digest = co_await routing::parse_body(worker_, request_, body_digest);
   const store::IdempotentRequest wanted{
       .project = project_,
       .key = key_,
       .route = std::string(http::method_name(request_.method)) + " " + request_.path,
-      .body_sha256 = std::move(*digest),
+      .body_sha256 = std::move(digest),
       .run_id = std::move(run_id)};
   const store::Ask<store::IdempotentEntry> ask = [&](store::Callback<store::IdempotentEntry> done) {
     store_.begin_idempotent(wanted, std::move(done));

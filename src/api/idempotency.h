@@ -3,12 +3,12 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <optional>
 #include <string>
 
 #include "base/task.h"
 #include "http/message.h"
+#include "routing/worker.h"
 #include "store/key.h"
 #include "store/store.h"
 
@@ -17,7 +17,7 @@ namespace glovebox::api {
 class Idempotency {
  public:
   // All but `who` outlive this. The worker reads a large body.
-  Idempotency(store::Store& store, asio::thread_pool& worker, const store::Principal& who,
+  Idempotency(store::Store& store, routing::Worker& worker, const store::Principal& who,
               http::Request& request);
 
   bool named() const { return !key_.empty(); }
@@ -33,7 +33,7 @@ class Idempotency {
 
  private:
   store::Store& store_;
-  asio::thread_pool& worker_;
+  routing::Worker& worker_;
   http::Request& request_;
   std::string project_;
   std::string key_;

@@ -1,12 +1,12 @@
 // PUT /v1/bundles/{digest}: bytes that later runs of the project name by their SHA-256.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <span>
 
 #include "http/message.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "runs/bundle_store.h"
 
 namespace glovebox::api {
@@ -17,7 +17,7 @@ class BundleRoutes {
   struct Dependencies {
     const routing::Authenticator& authenticator;
     runs::BundleStore& bundles;
-    asio::thread_pool& worker;  // for large bodies
+    routing::Worker& worker;  // for large bodies
   };
   explicit BundleRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
