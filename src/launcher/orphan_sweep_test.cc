@@ -136,8 +136,8 @@ TEST_F(OrphanSweep, TakesHomesThatNoProcessOfTheirOwnerUses) {
 }
 
 TEST_F(OrphanSweep, LeavesTheHomesOfALiveLauncherWhoseRecordIsElsewhere) {
-  const std::string prefix = places_.homes + "/home-" + LauncherId::make().str();
-  // Nobody has a process of this uid that we could see.
+  const std::string prefix = paths_.homes + "/home-" + LauncherId::make().str();
+  // No process that we can see has this uid.
   std::optional<std::uint32_t> owner;
   if (::geteuid() == 0) owner = 1499999999;
   UniqueFd empty = make_home(prefix + "-sb1", owner).value();
@@ -145,12 +145,12 @@ TEST_F(OrphanSweep, LeavesTheHomesOfALiveLauncherWhoseRecordIsElsewhere) {
   std::ofstream(prefix + "-sb2/file") << "x";
   make_old(prefix + "-sb1");
   make_old(prefix + "-sb2");
-  EXPECT_EQ(sweep_orphans(places_), SweptOrphans{});
+  EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
   EXPECT_TRUE(fs::exists(prefix + "-sb1"));
   EXPECT_TRUE(fs::exists(prefix + "-sb2/file"));
   empty.reset();  // as when the launcher dies
   used.reset();
-  EXPECT_EQ(sweep_orphans(places_).homes, owner ? 2 : 1);
+  EXPECT_EQ(sweep_orphans(paths_).homes, owner ? 2 : 1);
 }
 
 // In a mount namespace of its own; 0 if all is as it should be.

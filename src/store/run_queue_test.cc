@@ -8,7 +8,10 @@ namespace glovebox::store {
 namespace {
 
 RunRecord record_of(const std::string& project, std::size_t bytes) {
-  return RunRecord{.project = project, .out = std::string(bytes, 'x')};
+  RunRecord record;
+  record.project = project;
+  record.out = std::string(bytes, 'x');
+  return record;
 }
 
 class RunQueueTest : public ::testing::Test {
