@@ -174,7 +174,7 @@ TEST_F(Load, RootReadsOnlyAFileThatOthersCannotWrite) {
   write("");
   EXPECT_EQ(refusal(), "accepted");
   ::chmod(around_.file.c_str(), 0666);
-  EXPECT_THAT(refusal(), HasSubstr("only root can write"));
+  EXPECT_THAT(refusal(), HasSubstr("writable by root only"));
 }
 
 TEST_F(Load, ChecksWhatBelongsTogether) {

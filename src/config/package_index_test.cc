@@ -191,7 +191,7 @@ TEST_F(PackageIndex, RootBelievesNoFileThatOthersMayWrite) {
   const std::string path = write("pip.conf", "[global]\nindex-url = https://evil.corp/simple\n");
   ASSERT_TRUE(read());
   ::chmod(path.c_str(), 0666);
-  EXPECT_THAT(error(), HasSubstr("only root can write"));
+  EXPECT_THAT(error(), HasSubstr("writable by root only"));
 }
 
 TEST_F(PackageIndex, ABuildMayReachTheIndexesAndNothingElse) {

@@ -239,6 +239,7 @@ TEST_F(SessionTest, CallsThatWaitForAnAbandonedProcessEnd) {
   ProcessSpec spec;
   spec.exec.argv = {"/bin/true"};
   const auto answered = agent(*session).all<wire::StartProcess>().size();
+  agent(*session).starts = false;
   auto starting = spawn(session->start(spec, Session::Attach::kYes));
   until([&] { return agent(*session).all<wire::StartProcess>().size() > answered; });
   session->abandon_processes(Error(Errc::kConflict, "paused"));
