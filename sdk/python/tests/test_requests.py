@@ -17,6 +17,9 @@ from both_clients import KINDS, Caller
 from scripted_server import CLOSE, SILENCE, Said, Scripted, answer, answer_of, refusal
 
 import glovebox
+from glovebox.errors import ConflictError, NotFoundError
+from glovebox.models.records import SandboxInfo
+from glovebox.requests import sandboxes
 
 
 def _get_run(id: str, client: Any) -> Any:
@@ -399,3 +402,18 @@ def test_a_cancelled_request_does_not_leave_half_a_response() -> None:
     with Scripted(SILENCE, answer(200, RUN)) as server:
         assert asyncio.run(main(server.url)) == "2\n"
         assert [request.connection for request in server.requests] == [0, 1]
+
+
+def test_a_sandbox_is_chosen_by_its_name_or_by_the_beginning_of_its_id() -> None:
+    first = SandboxInfo(id="sb" + "a" * 20, state="running", template="base", name="blue")
+    second = SandboxInfo(id="sb" + "b" * 20, state="running", template="base", name="sbaa-like")
+    found = [first, second]
+    assert sandboxes.choose("blue", found) is first
+    assert sandboxes.choose("sbbb", found) is second
+    assert sandboxes.choose("sbaa-like", found) is second
+    with pytest.raises(ConflictError, match="ambiguous"):
+        sandboxes.choose("blue", [first, first])
+    # Whatever a server lists, another sandbox is never the one that was meant.
+    for word in ("", "sb", "sbb", "green", "sbcc"):
+        with pytest.raises(NotFoundError):
+            sandboxes.choose(word, found)

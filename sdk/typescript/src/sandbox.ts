@@ -73,14 +73,18 @@ export interface CodeOptions extends LiveCallbacks, CallOptions {
 
 const EXEC_TIMEOUT_MS = 60_000;
 
-// A sandbox that is over keeps its name, so a living one is looked for first.
+const LEAST_ID_LETTERS = 4;
+
+// A sandbox that is over keeps its name, so a live one is looked for first.
 async function named(connection: Connection, word: string, options: CallOptions): Promise<Schemas["Sandbox"]> {
+  segment(word); // refuses what is not a name at all
   const matching = (state?: string): Promise<Schemas["Sandbox"][]> =>
     pages(connection, "/v1/sandboxes", "sandboxes", options, { match: word, state });
   let found = await matching("pending,starting,running,paused");
   if (found.length === 0) found = await matching();
   const same = found.filter((one) => one.name === word);
-  const chosen = same.length > 0 ? same : found;
+  const begun = found.filter((one) => word.length >= LEAST_ID_LETTERS && one.id.startsWith(word));
+  const chosen = same.length > 0 ? same : begun;
   if (chosen.length > 1) {
     const ids = chosen.slice(0, 5).map((one) => one.id).join(", ");
     throw new ConflictError(409, "ambiguous", `"${word}" is ambiguous: ${chosen.length} sandboxes match it, like ${ids}`);

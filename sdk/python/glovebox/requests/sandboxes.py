@@ -129,6 +129,7 @@ def get(id: str) -> "Request[SandboxInfo]":
 # A sandbox that is over keeps its name, so a living one is looked for first.
 LIVING = "pending,starting,running,paused"
 _ID = re.compile("sb[a-z0-9]{20}")
+_LEAST_ID_LETTERS = 4
 
 
 def is_id(word: str) -> bool:
@@ -142,7 +143,8 @@ def matching(word: str, state: Optional[str]) -> "Request[Page]":
 
 def choose(word: str, found: Sequence[SandboxInfo]) -> SandboxInfo:
     """The one with this name, else the one whose id begins with the word."""
-    chosen = [one for one in found if one.name == word] or list(found)
+    begun = [one for one in found if len(word) >= _LEAST_ID_LETTERS and one.id.startswith(word)]
+    chosen = [one for one in found if word and one.name == word] or begun
     if not chosen:
         raise NotFoundError(404, "not_found", f"there is no sandbox with the id or name {word!r}")
     if len(chosen) > 1:

@@ -16,7 +16,7 @@ const refuse = (response: http.ServerResponse, status: number, headers: http.Out
   response.writeHead(status, headers).end('{"error":{"code":"host_full","message":"full"},"request_id":"rq1"}');
 
 const LINES = "application/x-ndjson";
-const SANDBOX = JSON.stringify({ id: "sb1", state: "running", template: "base", metadata: {}, expires_at: null, port_token: null });
+const SANDBOX = JSON.stringify({ id: "sb10000000000000000000", state: "running", template: "base", metadata: {}, expires_at: null, port_token: null });
 
 for (const [way, options] of Object.entries(ways)) {
   describe(`over ${way}`, () => {
@@ -137,7 +137,7 @@ for (const [way, options] of Object.entries(ways)) {
           response.setHeader("Content-Type", "text/event-stream").write(": soon\n\n");
         },
         async (url) => {
-          const sandbox = await Sandbox.connect("sb1", { client: client(url) });
+          const sandbox = await Sandbox.connect("sb10000000000000000000", { client: client(url) });
           await assert.rejects(sandbox.files.watch("/", { requestTimeoutMs: 100 }), TimeoutExpired);
         },
       );
@@ -181,7 +181,7 @@ test("time: a WebSocket that is opened and never says a word", async () => {
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   try {
     const client = new Client({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, apiKey: "k", requestTimeoutMs: 200 });
-    const sandbox = await Sandbox.connect("sb1", { client });
+    const sandbox = await Sandbox.connect("sb10000000000000000000", { client });
     await assert.rejects(sandbox.start(["true"]), TimeoutExpired);
     await assert.rejects(sandbox.start(["true"], { signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
   } finally {

@@ -9,7 +9,7 @@ import { Client, ConnectionFailed, GloveboxError, ProtocolError, Sandbox, Timeou
 
 import { serving, servingRaw, ways } from "../support/serving.js";
 
-const SANDBOX = { id: "sb1", state: "running", template: "base", metadata: {}, expires_at: null, port_token: "pt_secret" };
+const SANDBOX = { id: "sb10000000000000000000", state: "running", template: "base", metadata: {}, expires_at: null, port_token: "pt_secret" };
 
 for (const [way, options] of Object.entries(ways)) {
   describe(`over ${way}`, () => {
@@ -29,12 +29,12 @@ for (const [way, options] of Object.entries(ways)) {
         await serving(
           (request, response) => {
             // One good answer, to have a sandbox.
-            if (request.url === "/v1/sandboxes/sb1" && request.method === "GET") return void response.end(JSON.stringify(SANDBOX));
+            if (request.url === "/v1/sandboxes/sb10000000000000000000" && request.method === "GET") return void response.end(JSON.stringify(SANDBOX));
             response.writeHead(status, { "Content-Type": body.startsWith("<") ? "text/html" : "application/json" }).end(body);
           },
           async (url) => {
             const one = client(url);
-            const sandbox = await Sandbox.connect("sb1", { client: one });
+            const sandbox = await Sandbox.connect("sb10000000000000000000", { client: one });
             const calls: Record<string, () => Promise<unknown>> = {
               run: () => one.run("1"),
               "run, live": () => one.run("1", { onStdout: () => undefined }),
@@ -103,7 +103,7 @@ for (const [way, options] of Object.entries(ways)) {
           pump();
         },
         async (url) => {
-          const sandbox = await Sandbox.connect("sb1", { client: client(url) });
+          const sandbox = await Sandbox.connect("sb10000000000000000000", { client: client(url) });
           await assert.rejects(sandbox.files.read("honest"), /larger than 268435456 bytes: the option `maxBytes`/);
           await assert.rejects(sandbox.files.download("honest", new WritableStream()), /larger than 1073741824 bytes/);
           sent = 0;
@@ -143,7 +143,7 @@ for (const [way, options] of Object.entries(ways)) {
       await serving(
         (request, response) => (request.method === "DELETE" ? response.destroy() : response.end(JSON.stringify(SANDBOX))),
         async (url, count) => {
-          const sandbox = await Sandbox.connect("sb1", { client: client(url) });
+          const sandbox = await Sandbox.connect("sb10000000000000000000", { client: client(url) });
           await assert.rejects(sandbox.files.remove("x"), ConnectionFailed);
           await assert.rejects(client(url).templates.remove("x"), ConnectionFailed);
           assert.equal(count(), 3);
@@ -174,7 +174,7 @@ for (const [way, options] of Object.entries(ways)) {
         async (url) => {
           const one = client(url);
           await one.templates.list();
-          const sandbox = await Sandbox.connect("sb1", { client: one });
+          const sandbox = await Sandbox.connect("sb10000000000000000000", { client: one });
           assert.equal(sandbox.portToken, "pt_secret");
           for (const holder of [one, sandbox, { one, sandbox }, sandbox.files, one.runs]) {
             assert.doesNotMatch(inspect(holder, { depth: Infinity, showHidden: true }), /secret/);

@@ -9,7 +9,7 @@ import { Client, ForbiddenError, type Net, ProtocolError, Sandbox } from "@glove
 
 import { profileOf } from "../../src/limits.js";
 
-const SANDBOX = { id: "sb1", state: "running", template: "base", metadata: {}, expires_at: null, port_token: null, net: "none" };
+const SANDBOX = { id: "sb10000000000000000000", state: "running", template: "base", metadata: {}, expires_at: null, port_token: null, net: "none" };
 const FIGURES = {
   net: { allow: ["pypi.org"], budgets: { bytes_out: 5 } },
   bytes_out: 1,
@@ -93,7 +93,7 @@ test("the policy of a sandbox is changed while it runs, and what it did is read"
     [200, { ...FIGURES, decisions: 5 }],
   ];
   await scripted(answers, async (client, asked) => {
-    const sandbox = await Sandbox.connect("sb1", { client });
+    const sandbox = await Sandbox.connect("sb10000000000000000000", { client });
     assert.equal((await sandbox.setNetwork({ base: "all", budgets: { names: 5 } })).net, "all");
     const network = await sandbox.network();
     assert.deepEqual(network.net, { allow: ["pypi.org"], budgets: { bytesOut: 5 } });
@@ -103,8 +103,8 @@ test("the policy of a sandbox is changed while it runs, and what it did is read"
     assert.deepEqual(
       asked.slice(1, 3).map(({ method, url, body }) => [method, url, body]),
       [
-        ["PATCH", "/v1/sandboxes/sb1", '{"net":{"base":"all","budgets":{"names":5}}}'],
-        ["GET", "/v1/sandboxes/sb1/network", ""],
+        ["PATCH", "/v1/sandboxes/sb10000000000000000000", '{"net":{"base":"all","budgets":{"names":5}}}'],
+        ["GET", "/v1/sandboxes/sb10000000000000000000/network", ""],
       ],
     );
   });
@@ -112,7 +112,7 @@ test("the policy of a sandbox is changed while it runs, and what it did is read"
 
 test("what the server tells can be asked for again", async () => {
   await scripted([[200, SANDBOX], [200, FIGURES], [200, SANDBOX]], async (client, asked) => {
-    const sandbox = await Sandbox.connect("sb1", { client });
+    const sandbox = await Sandbox.connect("sb10000000000000000000", { client });
     await sandbox.setNetwork((await sandbox.network()).net);
     assert.deepEqual(JSON.parse(asked[2]?.body ?? ""), { net: FIGURES.net });
   });
