@@ -183,7 +183,8 @@ class Renewal(Zygotes):
             try:
                 sandbox = one.sandbox()
             except warm.Refused as error:
-                self.assertEqual(error.code, warm.UNAVAILABLE, error)
+                # On a busy host the last of thirty may take longer than the launcher waits.
+                self.assertIn(error.code, (warm.UNAVAILABLE, warm.TIMEOUT), error)
                 continue
             self.assertEqual(sandbox.run("print(1)").out, b"1\n")
             sandbox.destroy()

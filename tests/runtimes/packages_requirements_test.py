@@ -166,7 +166,7 @@ class Sources(Words):
             self.refused(word, self.requires, {"a-1/pyproject.toml": text})
         self.refused("cannot be read", self.requires, {}, b"no archive")
         self.refused("cannot be read", self.requires, {}, b"PK\3\4no archive", "a-1.zip")
-        self.refused("no regular file", self.requires, {}, package_archives.tarball({}, {"a-1/pyproject.toml": "/etc/passwd"}))
+        self.refused("not a regular file", self.requires, {}, package_archives.tarball({}, {"a-1/pyproject.toml": "/etc/passwd"}))
 
 
 class Output(unittest.TestCase):

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/shell_quote.h"
 #include "launcher/jail/idmap.h"
 #include "launcher/policy/request_checks.h"
 
@@ -39,16 +40,6 @@ bool is_systems(const std::string& path) {
   return false;
 }
 
-// One word of a shell command.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
-  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 // Says no more of the host than the caller knows: of an entry of the administrator's list only its
 // name, and of a path that a server's client gave no owner. `info`: of the source.
 Error not_writable(const wire::MountRequest& mount, const std::string& path,
@@ -68,7 +59,7 @@ Error not_writable(const wire::MountRequest& mount, const std::string& path,
       is_callers && info.st_uid >= kFirstOrdinaryGroup ? info.st_uid : kNobody;
   const std::string owner = std::to_string(user) + ":" + std::to_string(user);
   return Error(Errc::kPolicy, "'" + path + "' is owned by root, a system user or a system group" +
-                                  kWhy + "run `chown -R " + owner + " " + shell_word(path) +
+                                  kWhy + "run `chown -R " + owner + " " + shell_quoted(path) +
                                   "` (or another ordinary user and group), or set mounts.uid in "
                                   "/etc/glovebox/policy.toml");
 }
