@@ -256,7 +256,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   TypedFunction typed;
   const options::CommandLine command = function_command_line(typed);
   TRY(const options::Arguments arguments, options::parse(command, args));
-  if (!arguments.help.empty()) return ParsedFunction{std::nullopt, std::move(arguments.help)};
+  if (!arguments.help.empty()) return ParsedFunction{std::nullopt, arguments.help};
   if (typed.version) {
     return ParsedFunction{std::nullopt, std::string("sandbox-run ") + kVersion + "\n"};
   }
