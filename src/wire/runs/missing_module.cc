@@ -12,7 +12,7 @@ constexpr std::string_view kNameCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 // Modules whose package has another name on PyPI. Suggesting the module's own name would name a
-// package that does not exist, or one of somebody who took the name.
+// package that does not exist, or one that a stranger published under that name.
 struct PackageName {
   std::string_view module;
   std::string_view package;
