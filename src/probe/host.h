@@ -2,12 +2,12 @@
 #pragma once
 
 #include "probe/attempt.h"
-#include "probe/cgroups.h"
+#include "probe/cgroups/cgroups.h"
 #include "probe/finding.h"
+#include "probe/host_limits/limits.h"
 #include "probe/kernel.h"
 #include "probe/kvm.h"
 #include "probe/landlock.h"
-#include "probe/limits.h"
 #include "probe/mounts.h"
 #include "probe/namespaces.h"
 #include "probe/network.h"

@@ -98,7 +98,7 @@ UserNamespaceFacts probe_user_namespaces(const KernelFacts& kernel) {
   return facts;
 }
 
-Blame blame_switch(const Attempt& attempt, const UserNamespaceSwitches& switches) {
+FailureCause cause_of_failure(const Attempt& attempt, const UserNamespaceSwitches& switches) {
   if (switches.max_user_namespaces == 0) {
     return {"user.max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=65536"};
   }
@@ -137,12 +137,12 @@ void explain(const UserNamespaceFacts& facts, Findings& findings) {
   if (facts.ordinary_user.ok()) {
     ordinary.detail = "created and mapped as uid " + std::to_string(facts.ordinary_user.value);
   } else {
-    const Blame blame = blame_switch(facts.ordinary_user, facts.switches);
+    const FailureCause cause = cause_of_failure(facts.ordinary_user, facts.switches);
     // Root's jail does not need it; an ordinary user has nothing without it.
     ordinary.state = facts.is_root ? State::kWarn : State::kMissing;
     ordinary.detail = facts.ordinary_user.why();
-    if (!blame.reason.empty()) ordinary.detail += " (" + blame.reason + ")";
-    ordinary.fix = blame.fix;
+    if (!cause.reason.empty()) ordinary.detail += " (" + cause.reason + ")";
+    ordinary.fix = cause.fix;
   }
   findings.push_back(std::move(ordinary));
 

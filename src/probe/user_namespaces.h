@@ -34,12 +34,12 @@ struct UserNamespaceFacts {
 UserNamespaceFacts probe_user_namespaces(const KernelFacts& kernel);
 void explain(const UserNamespaceFacts& facts, Findings& findings);
 
-struct Blame {
+struct FailureCause {
   std::string reason{};
   std::string fix{};
 };
 // Why an ordinary user's attempt failed, from its error and the switches.
-Blame blame_switch(const Attempt& attempt, const UserNamespaceSwitches& switches);
+FailureCause cause_of_failure(const Attempt& attempt, const UserNamespaceSwitches& switches);
 
 // How many ids /etc/subuid or /etc/subgid gives to a user, by name or by number.
 std::uint64_t subordinate_ids(std::string_view text, std::string_view user, std::uint32_t uid);

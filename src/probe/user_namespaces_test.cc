@@ -19,43 +19,45 @@ UserNamespaceFacts refused(const Attempt& attempt, UserNamespaceSwitches switche
 }
 
 TEST(UserNamespaces, OnUbuntuItIsAppArmor) {
-  const Blame blame = blame_switch(kDeniedMap, {.unprivileged_userns_clone = 1,
-                                                .apparmor_restrict_unprivileged_userns = 1,
-                                                .max_user_namespaces = 63000});
-  EXPECT_THAT(blame.reason, HasSubstr("AppArmor"));
-  EXPECT_THAT(blame.fix, HasSubstr("kernel.apparmor_restrict_unprivileged_userns=0"));
+  const FailureCause cause =
+      cause_of_failure(kDeniedMap, {.unprivileged_userns_clone = 1,
+                                    .apparmor_restrict_unprivileged_userns = 1,
+                                    .max_user_namespaces = 63000});
+  EXPECT_THAT(cause.reason, HasSubstr("AppArmor"));
+  EXPECT_THAT(cause.fix, HasSubstr("kernel.apparmor_restrict_unprivileged_userns=0"));
 }
 
 TEST(UserNamespaces, OnOldDebianItIsTheCloneSwitch) {
-  const Blame blame =
-      blame_switch(kDeniedUnshare, {.unprivileged_userns_clone = 0, .max_user_namespaces = 63000});
-  EXPECT_THAT(blame.fix, HasSubstr("kernel.unprivileged_userns_clone=1"));
+  const FailureCause cause = cause_of_failure(
+      kDeniedUnshare, {.unprivileged_userns_clone = 0, .max_user_namespaces = 63000});
+  EXPECT_THAT(cause.fix, HasSubstr("kernel.unprivileged_userns_clone=1"));
 }
 
 TEST(UserNamespaces, OnHardenedHostsItIsTheCountOfZero) {
-  const Blame blame =
-      blame_switch(Attempt::failed("create a user namespace", ENOSPC),
-                   {.apparmor_restrict_unprivileged_userns = 1, .max_user_namespaces = 0});
-  EXPECT_THAT(blame.fix, HasSubstr("user.max_user_namespaces="));
+  const FailureCause cause =
+      cause_of_failure(Attempt::failed("create a user namespace", ENOSPC),
+                       {.apparmor_restrict_unprivileged_userns = 1, .max_user_namespaces = 0});
+  EXPECT_THAT(cause.fix, HasSubstr("user.max_user_namespaces="));
 }
 
 TEST(UserNamespaces, InAContainerItIsItsFilter) {
-  const Blame blame =
-      blame_switch(kDeniedUnshare, {.max_user_namespaces = 63000, .under_seccomp = true});
-  EXPECT_THAT(blame.reason, HasSubstr("seccomp"));
+  const FailureCause cause =
+      cause_of_failure(kDeniedUnshare, {.max_user_namespaces = 63000, .under_seccomp = true});
+  EXPECT_THAT(cause.reason, HasSubstr("seccomp"));
 }
 
 TEST(UserNamespaces, ACapabilitylessRootCannotMapItself) {
-  const Blame blame =
-      blame_switch(kDeniedMap, {.max_user_namespaces = 63000, .root_without_setfcap = true});
-  EXPECT_THAT(blame.reason, HasSubstr("CAP_SETFCAP"));
+  const FailureCause cause =
+      cause_of_failure(kDeniedMap, {.max_user_namespaces = 63000, .root_without_setfcap = true});
+  EXPECT_THAT(cause.reason, HasSubstr("CAP_SETFCAP"));
 }
 
 TEST(UserNamespaces, NoSwitchIsBlamedForNothing) {
-  const Blame blame = blame_switch(kDeniedUnshare, {.unprivileged_userns_clone = 1,
-                                                    .apparmor_restrict_unprivileged_userns = 0,
-                                                    .max_user_namespaces = 63000});
-  EXPECT_THAT(blame.reason, HasSubstr("for an unknown reason"));
+  const FailureCause cause =
+      cause_of_failure(kDeniedUnshare, {.unprivileged_userns_clone = 1,
+                                        .apparmor_restrict_unprivileged_userns = 0,
+                                        .max_user_namespaces = 63000});
+  EXPECT_THAT(cause.reason, HasSubstr("for an unknown reason"));
 }
 
 TEST(UserNamespaces, TheFindingNamesTheSwitchThatBites) {

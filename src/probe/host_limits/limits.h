@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "probe/finding.h"
-#include "probe/shares.h"
+#include "probe/host_limits/shares.h"
 
 namespace glovebox::probe {
 
-struct Ceiling {
+struct SysctlLimit {
   std::string sysctl{};  // "user.max_user_namespaces"
   std::optional<std::int64_t> value{};
 };
 
 struct LimitFacts {
-  std::vector<Ceiling> ceilings{};
+  std::vector<SysctlLimit> ceilings{};
   HostTables tables{};
   std::uint32_t sandbox_pids = 0;  // processes of all sandboxes together; 0: unknown
   std::uint64_t open_files_soft = 0;

@@ -1,4 +1,4 @@
-#include "probe/own_cgroups.h"
+#include "probe/cgroups/own_cgroups.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "probe/cgroup_layout.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 namespace glovebox::probe {
 

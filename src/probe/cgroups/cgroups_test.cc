@@ -1,4 +1,4 @@
-#include "probe/cgroups.h"
+#include "probe/cgroups/cgroups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "probe/shares.h"
+#include "probe/host_limits/shares.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "probe/host_limits/limits.h"
 #include "probe/kernel_text.h"
-#include "probe/limits.h"
 
 namespace glovebox::probe {
 namespace {

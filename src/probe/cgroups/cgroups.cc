@@ -1,13 +1,13 @@
-#include "probe/cgroups.h"
+#include "probe/cgroups/cgroups.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "probe/cgroup_trials.h"
+#include "probe/cgroups/cgroup_trials.h"
+#include "probe/cgroups/user_scope.h"
 #include "probe/kernel_text.h"
 #include "probe/own_user.h"
-#include "probe/user_scope.h"
 
 namespace glovebox::probe {
 

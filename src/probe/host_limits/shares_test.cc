@@ -1,4 +1,4 @@
-#include "probe/shares.h"
+#include "probe/host_limits/shares.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

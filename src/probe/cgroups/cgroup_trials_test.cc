@@ -1,4 +1,4 @@
-#include "probe/cgroup_trials.h"
+#include "probe/cgroups/cgroup_trials.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

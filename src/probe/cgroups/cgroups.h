@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "probe/attempt.h"
-#include "probe/cgroup_layout.h"
+#include "probe/cgroups/cgroup_layout.h"
+#include "probe/cgroups/own_cgroups.h"
 #include "probe/finding.h"
-#include "probe/own_cgroups.h"
 
 namespace glovebox::probe {
 

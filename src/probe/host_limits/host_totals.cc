@@ -1,4 +1,4 @@
-#include "probe/host_totals.h"
+#include "probe/host_limits/host_totals.h"
 
 #include <sys/sysinfo.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "probe/cgroup_layout.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 namespace glovebox::probe {
 

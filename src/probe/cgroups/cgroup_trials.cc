@@ -1,4 +1,4 @@
-#include "probe/cgroup_trials.h"
+#include "probe/cgroups/cgroup_trials.h"
 
 #include <dirent.h>
 #include <fcntl.h>

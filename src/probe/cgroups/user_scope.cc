@@ -1,11 +1,11 @@
-#include "probe/user_scope.h"
+#include "probe/cgroups/user_scope.h"
 
 #include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "probe/own_cgroups.h"
+#include "probe/cgroups/own_cgroups.h"
 #include "sys/systemd_scope.h"
 
 namespace glovebox::probe {

@@ -1,4 +1,4 @@
-#include "probe/cgroup_layout.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "probe/cgroup_layout.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 namespace glovebox::probe {
 

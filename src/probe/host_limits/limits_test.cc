@@ -1,4 +1,4 @@
-#include "probe/limits.h"
+#include "probe/host_limits/limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "probe/limits.h"
+#include "probe/host_limits/limits.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
 
-#include "probe/host_totals.h"
+#include "probe/host_limits/host_totals.h"
 #include "probe/kernel_text.h"
 
 namespace glovebox::probe {
@@ -85,7 +85,7 @@ LimitFacts probe_limits() {
 void explain(const LimitFacts& facts, Findings& findings) {
   explain(facts.tables, findings);
   std::optional<std::int64_t> least;  // namespaces that have room share one line
-  for (const Ceiling& ceiling : facts.ceilings) {
+  for (const SysctlLimit& ceiling : facts.ceilings) {
     const Want* want = std::find_if(std::begin(kWants), std::end(kWants), [&](const Want& known) {
       return ceiling.sysctl == known.sysctl;
     });
