@@ -5,12 +5,12 @@
 namespace glovebox::attack {
 namespace {
 
-Verdict not_tried(const Row& row, std::string why) {
+Verdict not_tried(const AttackRow& row, std::string why) {
   return verdict_of(row, Judgement::kNotTried, std::move(why));
 }
 
-Verdict judge_out(const Row& row, const SandboxReport& report, const Surroundings& surroundings) {
-  if (surroundings.has_secret(surroundings.taken())) {
+Verdict judge_out(const AttackRow& row, const SandboxReport& report, const AttackTargets& targets) {
+  if (targets.has_secret(targets.taken())) {
     return verdict_of(row, Judgement::kBroken, "--out brought back what lies outside");
   }
   // Refusing to take it out is an answer; failing for another reason is none.
@@ -20,8 +20,9 @@ Verdict judge_out(const Row& row, const SandboxReport& report, const Surrounding
   return verdict_of(row, Judgement::kHeld, described(report));
 }
 
-Verdict judge_plant(const Row& row, const SandboxReport& report, const Surroundings& surroundings) {
-  const std::string trouble = surroundings.planted_trouble(row);
+Verdict judge_plant(const AttackRow& row, const SandboxReport& report,
+                    const AttackTargets& targets) {
+  const std::string trouble = targets.planted_trouble(row);
   if (!trouble.empty()) return verdict_of(row, Judgement::kBroken, trouble);
   const bool refused = report.exit_code == kGloveboxFailed && report.error_code == "policy";
   if (report.exit_code != kAttackDenied && !refused) return not_tried(row, described(report));
@@ -40,30 +41,30 @@ bool all_gone(const std::string& text, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-AttackRunner::AttackRunner(std::string program, RunSandboxed run, std::vector<Row> rows,
-                           std::unique_ptr<Surroundings> surroundings)
+AttackRunner::AttackRunner(std::string program, RunSandboxed run, std::vector<AttackRow> rows,
+                           std::unique_ptr<AttackTargets> targets)
     : program_(std::move(program)),
       run_(std::move(run)),
       rows_(std::move(rows)),
-      surroundings_(std::move(surroundings)) {}
+      targets_(std::move(targets)) {}
 
 Result<std::unique_ptr<AttackRunner>> AttackRunner::make(std::string attacks_program,
                                                          RunSandboxed run) {
-  TRY(std::vector<Row> rows, load_table(attacks_program));
-  TRY(std::unique_ptr<Surroundings> surroundings, Surroundings::make(attacks_program));
+  TRY(std::vector<AttackRow> rows, load_table(attacks_program));
+  TRY(std::unique_ptr<AttackTargets> targets, AttackTargets::make(attacks_program));
   return std::unique_ptr<AttackRunner>(new AttackRunner(std::move(attacks_program), std::move(run),
-                                                        std::move(rows), std::move(surroundings)));
+                                                        std::move(rows), std::move(targets)));
 }
 
-Verdict AttackRunner::control(const Row& row) const {
-  if (const std::string why = surroundings_->no_internet_for(row); !why.empty()) {
+Verdict AttackRunner::control(const AttackRow& row) const {
+  if (const std::string why = targets_->no_internet_for(row); !why.empty()) {
     Verdict verdict = verdict_of(row, Judgement::kKernelLacks, why);
     verdict.by = why;
     return verdict;
   }
   Command command{.argv = {program_, "control", row.name, "token=" + random_hex(8)},
-                  .inherits = surroundings_->inheritance(row)};
-  for (const std::string& word : surroundings_->arguments(row, Side::kOutside)) {
+                  .inherits = targets_->inheritance(row)};
+  for (const std::string& word : targets_->arguments(row, Side::kOutside)) {
     command.argv.push_back(word);
   }
   auto finished = run_command(command);
@@ -76,9 +77,8 @@ Verdict AttackRunner::control(const Row& row) const {
                    "the control ended with " + std::to_string(finished->exit_code) + ": " + said);
 }
 
-Verdict AttackRunner::attack(const Row& row) const {
-  if (const std::string why = surroundings_->missing_for(row); !why.empty())
-    return not_tried(row, why);
+Verdict AttackRunner::attack(const AttackRow& row) const {
+  if (const std::string why = targets_->missing_for(row); !why.empty()) return not_tried(row, why);
   switch (row.kind) {
     case Kind::kNeighbour:
       return attack_neighbour(row);
@@ -89,7 +89,7 @@ Verdict AttackRunner::attack(const Row& row) const {
   }
 }
 
-Verdict AttackRunner::judge(const Row& row) const {
+Verdict AttackRunner::judge(const AttackRow& row) const {
   // Bombs and the like exist on every kernel; asking for their controls would only take time.
   if (row.kind == Kind::kProbe) {
     const Verdict outside = control(row);
@@ -98,20 +98,19 @@ Verdict AttackRunner::judge(const Row& row) const {
   return attack(row);
 }
 
-SandboxRequest AttackRunner::request_for(const Row& row, const std::string& step,
+SandboxRequest AttackRunner::request_for(const AttackRow& row, const std::string& step,
                                          const std::string& token) const {
-  SandboxRequest request{.flags = surroundings_->flags(row),
-                         .inherits = surroundings_->inheritance(row)};
+  SandboxRequest request{.flags = targets_->flags(row), .inherits = targets_->inheritance(row)};
   request.arguments = {row.name};
   if (!step.empty()) request.arguments.push_back("step=" + step);
   request.arguments.push_back("token=" + token);
-  for (const std::string& word : surroundings_->arguments(row, Side::kInside)) {
+  for (const std::string& word : targets_->arguments(row, Side::kInside)) {
     request.arguments.push_back(word);
   }
   return request;
 }
 
-Verdict AttackRunner::attack_once(const Row& row) const {
+Verdict AttackRunner::attack_once(const AttackRow& row) const {
   auto report = run_(request_for(row, "", random_hex(8)));
   if (!report && report.error().code() == Errc::kUnsupported) {
     Verdict verdict = verdict_of(row, Judgement::kKernelLacks, report.error().message());
@@ -120,22 +119,22 @@ Verdict AttackRunner::attack_once(const Row& row) const {
   }
   if (!report) return not_tried(row, report.error().message());
   if (report->hung) return verdict_of(row, Judgement::kBroken, "the run did not end");
-  if (surroundings_->has_secret(report->out + report->err)) {
+  if (targets_->has_secret(report->out + report->err)) {
     return verdict_of(row, Judgement::kBroken, "it printed what lies outside");
   }
   switch (row.kind) {
     case Kind::kBomb:
       return judge_bomb(row, *report);
     case Kind::kOut:
-      return judge_out(row, *report, *surroundings_);
+      return judge_out(row, *report, *targets_);
     case Kind::kPlant:
-      return judge_plant(row, *report, *surroundings_);
+      return judge_plant(row, *report, *targets_);
     default:
       return judge_probe(row, *report);
   }
 }
 
-Verdict AttackRunner::attack_survivor(const Row& row) const {
+Verdict AttackRunner::attack_survivor(const AttackRow& row) const {
   const std::string token = random_hex(8);
   auto report = run_(request_for(row, "", token));
   if (!report) return not_tried(row, report.error().message());
@@ -152,7 +151,7 @@ Verdict AttackRunner::attack_survivor(const Row& row) const {
   return verdict_of(row, Judgement::kHeld, first_line(report->out));
 }
 
-Verdict AttackRunner::attack_neighbour(const Row& row) const {
+Verdict AttackRunner::attack_neighbour(const AttackRow& row) const {
   const std::string token = random_hex(8);
   Result<SandboxReport> inside = fail(Errc::kInternal, "never asked");
   Verdict outside = verdict_of(row, Judgement::kHeld, "");
@@ -179,7 +178,7 @@ Verdict AttackRunner::attack_neighbour(const Row& row) const {
 }
 
 // The neighbour may also be the host itself.
-Verdict AttackRunner::check_outside(const Row& row, const std::string& token) const {
+Verdict AttackRunner::check_outside(const AttackRow& row, const std::string& token) const {
   auto finished = run_command({.argv = {program_, row.name, "step=check", "token=" + token}});
   if (!finished) return not_tried(row, finished.error().message());
   if (finished->exit_code == kAttackDenied) return verdict_of(row, Judgement::kHeld, "");

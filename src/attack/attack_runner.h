@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "attack/attack_table.h"
+#include "attack/attack_targets.h"
 #include "attack/child_process.h"
-#include "attack/surroundings.h"
 #include "attack/verdict.h"
 #include "base/result.h"
 
@@ -37,31 +37,31 @@ class AttackRunner {
  public:
   static Result<std::unique_ptr<AttackRunner>> make(std::string attacks_program, RunSandboxed run);
 
-  const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<AttackRow>& rows() const { return rows_; }
 
   // The attack where nothing stops it: kBroken is what a working attack gives, kKernelLacks where
   // this kernel has nothing to attack. Needs root.
-  Verdict control(const Row& row) const;
+  Verdict control(const AttackRow& row) const;
   // The attack inside. Does not ask for the control first.
-  Verdict attack(const Row& row) const;
+  Verdict attack(const AttackRow& row) const;
   // For `glovebox attack`: attacks for which the kernel lacks a feature are listed and not counted;
   // all others are tried.
-  Verdict judge(const Row& row) const;
+  Verdict judge(const AttackRow& row) const;
 
  private:
-  AttackRunner(std::string program, RunSandboxed run, std::vector<Row> rows,
-               std::unique_ptr<Surroundings> surroundings);
-  SandboxRequest request_for(const Row& row, const std::string& step,
+  AttackRunner(std::string program, RunSandboxed run, std::vector<AttackRow> rows,
+               std::unique_ptr<AttackTargets> targets);
+  SandboxRequest request_for(const AttackRow& row, const std::string& step,
                              const std::string& token) const;
-  Verdict attack_once(const Row& row) const;
-  Verdict attack_survivor(const Row& row) const;
-  Verdict attack_neighbour(const Row& row) const;
-  Verdict check_outside(const Row& row, const std::string& token) const;
+  Verdict attack_once(const AttackRow& row) const;
+  Verdict attack_survivor(const AttackRow& row) const;
+  Verdict attack_neighbour(const AttackRow& row) const;
+  Verdict check_outside(const AttackRow& row, const std::string& token) const;
 
   std::string program_;
   RunSandboxed run_;
-  std::vector<Row> rows_;
-  std::unique_ptr<Surroundings> surroundings_;
+  std::vector<AttackRow> rows_;
+  std::unique_ptr<AttackTargets> targets_;
 };
 
 }  // namespace glovebox::attack

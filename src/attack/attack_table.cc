@@ -32,18 +32,18 @@ std::vector<std::string> strings_of(const json::object& object, std::string_view
   return strings;
 }
 
-Result<Row> row_of(const json::value& value) {
+Result<AttackRow> row_of(const json::value& value) {
   if (!value.is_object()) {
     return fail(Errc::kProtocol, "a row of the attack table is not an object");
   }
   const json::object& object = value.get_object();
-  Row row{.name = json_text(object, "name"),
-          .group = json_text(object, "group"),
-          .aims_at = json_text(object, "aims_at"),
-          .held_by = json_text(object, "held_by"),
-          .needs = strings_of(object, "needs"),
-          .outcomes = strings_of(object, "outcome"),
-          .limits = strings_of(object, "limits")};
+  AttackRow row{.name = json_text(object, "name"),
+                .group = json_text(object, "group"),
+                .aims_at = json_text(object, "aims_at"),
+                .held_by = json_text(object, "held_by"),
+                .needs = strings_of(object, "needs"),
+                .outcomes = strings_of(object, "outcome"),
+                .limits = strings_of(object, "limits")};
   const auto kind = kind_named(json_text(object, "kind"));
   if (row.name.empty() || !kind) {
     return fail(Errc::kProtocol, "a row of the attack table has no name or no kind");
@@ -54,20 +54,20 @@ Result<Row> row_of(const json::value& value) {
 
 }  // namespace
 
-bool Row::needs_a(std::string_view what) const {
+bool AttackRow::needs_a(std::string_view what) const {
   return std::find(needs.begin(), needs.end(), what) != needs.end();
 }
 
-Result<std::vector<Row>> load_table(const std::string& attacks_program) {
-  TRY(const Finished listed, run_command({.argv = {attacks_program, "list", "--json"}}));
+Result<std::vector<AttackRow>> load_table(const std::string& attacks_program) {
+  TRY(const CommandResult listed, run_command({.argv = {attacks_program, "list", "--json"}}));
   boost::system::error_code error;
   const json::value table = json::parse(listed.out, error);
   if (listed.exit_code != 0 || error || !table.is_array()) {
     return fail(Errc::kProtocol, attacks_program + " does not list its attacks");
   }
-  std::vector<Row> rows;
+  std::vector<AttackRow> rows;
   for (const json::value& value : table.get_array()) {
-    TRY(Row row, row_of(value));
+    TRY(AttackRow row, row_of(value));
     rows.push_back(std::move(row));
   }
   return rows;

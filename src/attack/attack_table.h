@@ -19,7 +19,7 @@ enum class Kind {
   kPlant,      // what lies in a host directory mounted read-write
 };
 
-struct Row {
+struct AttackRow {
   std::string name{};
   std::string group{};
   std::string aims_at{};
@@ -32,6 +32,6 @@ struct Row {
   bool needs_a(std::string_view what) const;
 };
 
-Result<std::vector<Row>> load_table(const std::string& attacks_program);
+Result<std::vector<AttackRow>> load_table(const std::string& attacks_program);
 
 }  // namespace glovebox::attack

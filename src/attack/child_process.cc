@@ -123,7 +123,8 @@ bool is_ready_line(const std::string& out) {
 }
 
 // Reads both pipes until they end; false if the deadline came first.
-bool collect(const Command& command, Pipe& out, Pipe& err, UniqueFd& input, Finished& finished) {
+bool collect(const Command& command, Pipe& out, Pipe& err, UniqueFd& input,
+             CommandResult& finished) {
   const auto end = Clock::now() + command.limit;
   bool has_announced = !command.when_ready;
   pollfd pollers[2] = {{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}};
@@ -166,7 +167,7 @@ int reap(pid_t pid, Clock::time_point end, bool& hung) {
 
 }  // namespace
 
-Result<Finished> run_command(const Command& command) {
+Result<CommandResult> run_command(const Command& command) {
   TRY(Pipe out, make_pipe());
   TRY(Pipe err, make_pipe());
   Pipe input;
@@ -186,7 +187,7 @@ Result<Finished> run_command(const Command& command) {
   out.write_end.reset();
   err.write_end.reset();
   input.read_end.reset();
-  Finished finished;
+  CommandResult finished;
   if (!collect(command, out, err, input.write_end, finished)) {
     finished.hung = true;
     ::kill(pid, SIGKILL);

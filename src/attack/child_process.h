@@ -30,14 +30,14 @@ struct Command {
   std::function<void()> when_ready{};
 };
 
-struct Finished {
+struct CommandResult {
   int exit_code = 0;  // 128 + signal if a signal ended it
   std::string out{};
   std::string err{};
   bool hung = false;  // it had to be killed at the deadline
 };
 
-Result<Finished> run_command(const Command& command);
+Result<CommandResult> run_command(const Command& command);
 
 // Pids on this host, other than our own, whose command line contains `text` (NULs as spaces).
 std::vector<int> pids_with_cmdline(const std::string& text);

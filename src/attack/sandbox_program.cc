@@ -15,7 +15,7 @@ bool flag_of(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-Result<SandboxReport> report_of(const Finished& finished) {
+Result<SandboxReport> report_of(const CommandResult& finished) {
   SandboxReport report{.exit_code = finished.exit_code,
                        .out = finished.out,
                        .err = finished.err,
@@ -63,7 +63,7 @@ RunSandboxed sandboxes_of_program(std::string glovebox, std::string attacks, std
     command.argv.insert(command.argv.end(), request.flags.begin(), request.flags.end());
     command.argv.insert(command.argv.end(), {"--exec", request.program, "--"});
     command.argv.insert(command.argv.end(), request.arguments.begin(), request.arguments.end());
-    TRY(const Finished finished, run_command(command));
+    TRY(const CommandResult finished, run_command(command));
     if (request.when_ready) {
       return SandboxReport{.exit_code = finished.exit_code,
                            .out = finished.out,

@@ -43,7 +43,7 @@ std::string first_line(const std::string& text) {
   return line;
 }
 
-Verdict verdict_of(const Row& row, Judgement judgement, std::string detail) {
+Verdict verdict_of(const AttackRow& row, Judgement judgement, std::string detail) {
   Verdict verdict{.name = row.name, .aims_at = row.aims_at, .detail = std::move(detail)};
   verdict.judgement = judgement;
   verdict.held = judgement == Judgement::kHeld || judgement == Judgement::kKernelLacks;
@@ -75,7 +75,7 @@ std::string described(const SandboxReport& report) {
   return said.empty() ? text : text + ": " + said.substr(0, 120);
 }
 
-Verdict judge_probe(const Row& row, const SandboxReport& report) {
+Verdict judge_probe(const AttackRow& row, const SandboxReport& report) {
   if (report.exit_code == kAttackSucceeded)
     return verdict_of(row, Judgement::kBroken, first_line(report.out));
   if (report.exit_code == kAttackDenied)
@@ -86,7 +86,7 @@ Verdict judge_probe(const Row& row, const SandboxReport& report) {
   return verdict_of(row, Judgement::kNotTried, described(report));
 }
 
-Verdict judge_bomb(const Row& row, const SandboxReport& report) {
+Verdict judge_bomb(const AttackRow& row, const SandboxReport& report) {
   for (const std::string& word : row.outcomes) {
     if (outcome_is(word, report)) return verdict_of(row, Judgement::kHeld, described(report));
   }

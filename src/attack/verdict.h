@@ -39,11 +39,11 @@ struct Verdict {
   Judgement judgement = Judgement::kNotTried;
 };
 
-Verdict verdict_of(const Row& row, Judgement judgement, std::string detail);
+Verdict verdict_of(const AttackRow& row, Judgement judgement, std::string detail);
 // From the exit status of the attack itself.
-Verdict judge_probe(const Row& row, const SandboxReport& report);
+Verdict judge_probe(const AttackRow& row, const SandboxReport& report);
 // From how the run ended: only the outcomes the row names mean that the limit held.
-Verdict judge_bomb(const Row& row, const SandboxReport& report);
+Verdict judge_bomb(const AttackRow& row, const SandboxReport& report);
 
 // A report in one line, for people.
 std::string described(const SandboxReport& report);

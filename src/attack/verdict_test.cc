@@ -5,7 +5,7 @@
 namespace glovebox::attack {
 namespace {
 
-Row bomb(std::vector<std::string> outcomes) {
+AttackRow bomb(std::vector<std::string> outcomes) {
   return {
       .name = "b", .held_by = "the limit", .kind = Kind::kBomb, .outcomes = std::move(outcomes)};
 }

@@ -48,8 +48,8 @@ def listen(family, address):
     return one
 
 
-class Surroundings:
-    """What attacks aim at on the host; see src/attack/surroundings.h."""
+class AttackTargets:
+    """What attacks aim at on the host; see src/attack/attack_targets.h."""
 
     def __init__(self, test):
         self.place = tempfile.mkdtemp(prefix="gbx-attack-", dir="/var/tmp")

@@ -82,7 +82,7 @@ void end_orderly_on_signals() {
   }
 }
 
-bool is_chosen(const AttackOptions& options, const attack::Row& row) {
+bool is_chosen(const AttackOptions& options, const attack::AttackRow& row) {
   return options.only.empty() ||
          std::find(options.only.begin(), options.only.end(), row.name) != options.only.end();
 }
@@ -147,12 +147,12 @@ int attack_command(std::span<const std::string> args) {
   if (!rows) return failure(rows.error());
   for (const std::string& name : options.only) {
     if (std::none_of(rows->begin(), rows->end(),
-                     [&](const attack::Row& row) { return row.name == name; })) {
+                     [&](const attack::AttackRow& row) { return row.name == name; })) {
       return usage_error("unknown attack '" + name + "' (see `glovebox attack --list`)");
     }
   }
   if (options.list) {
-    for (const attack::Row& row : *rows) {
+    for (const attack::AttackRow& row : *rows) {
       if (is_chosen(options, row)) {
         std::printf("%-28s %s\n", row.name.c_str(), row.aims_at.c_str());
       }
@@ -164,7 +164,7 @@ int attack_command(std::span<const std::string> args) {
       program, attack::sandboxes_of_program(own_path(), program, options.engine));
   if (!runner) return failure(runner.error());
   std::vector<attack::Verdict> verdicts;
-  for (const attack::Row& row : *rows) {
+  for (const attack::AttackRow& row : *rows) {
     if (!is_chosen(options, row)) continue;
     verdicts.push_back((*runner)->judge(row));
     if (!options.json) print_verdict(verdicts.back());

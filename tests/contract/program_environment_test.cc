@@ -1,4 +1,4 @@
-// What a program finds round it: who it is, its environment, its descriptors, and no other process.
+// What a program finds: which user it is, its variables, its descriptors, and no other process.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::UnorderedElementsAre;
 
-class ProgramSurroundings : public EngineContract {};
+class ProgramEnvironment : public EngineContract {};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TEST_P(ProgramSurroundings, TheEnvironmentIsWhatWasGivenAndNothingElse) {
+TEST_P(ProgramEnvironment, TheEnvironmentIsWhatWasGivenAndNothingElse) {
   ::setenv("GBX_CONTRACT_SECRET", "of the caller", 1);
   engine::RunRequest request = program({"/usr/bin/env"});
   request.exec.env = {"PATH=/usr/bin", "ONE=1", "EMPTY=", "SPACES= a  b "};
@@ -33,14 +33,14 @@ TEST_P(ProgramSurroundings, TheEnvironmentIsWhatWasGivenAndNothingElse) {
               UnorderedElementsAre("PATH=/usr/bin", "ONE=1", "EMPTY=", "SPACES= a  b "));
 }
 
-TEST_P(ProgramSurroundings, ArgumentsArriveAsGiven) {
+TEST_P(ProgramEnvironment, ArgumentsArriveAsGiven) {
   const Collected ran =
       run(program({"/usr/bin/printf", "<%s>", "", "a b", "$HOME", "*", "-n", "\n", "\xff"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "<><a b><$HOME><*><-n><\n><\xff>");
 }
 
-TEST_P(ProgramSurroundings, ItIsNeverTheFirstProcessAndNeverRoot) {
+TEST_P(ProgramEnvironment, ItIsNeverTheFirstProcessAndNeverRoot) {
   const Collected ran =
       run(program({"/usr/bin/perl", "-e", "print \"$$ $< $> \", $( + 0, ' ', $) + 0"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
@@ -54,14 +54,14 @@ TEST_P(ProgramSurroundings, ItIsNeverTheFirstProcessAndNeverRoot) {
   EXPECT_GT(egid, 0) << ran.out;
 }
 
-TEST_P(ProgramSurroundings, ItCannotBecomeRoot) {
+TEST_P(ProgramEnvironment, ItCannotBecomeRoot) {
   const Collected ran =
       run(program({"/usr/bin/perl", "-e", "$< = $> = 0; print $> == 0 ? 'root' : 'user'"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "user");
 }
 
-TEST_P(ProgramSurroundings, ItHasItsThreeStreamsAndNoOtherDescriptor) {
+TEST_P(ProgramEnvironment, ItHasItsThreeStreamsAndNoOtherDescriptor) {
   // One of ours that would be inherited if it were not closed.
   const UniqueFd leak(::open("/etc/hostname", O_RDONLY));
   const Collected ran = run(program({"/usr/bin/perl", "-MPOSIX", "-e",
@@ -72,7 +72,7 @@ TEST_P(ProgramSurroundings, ItHasItsThreeStreamsAndNoOtherDescriptor) {
   EXPECT_EQ(ran.out, "0 1 2 ");
 }
 
-TEST_P(ProgramSurroundings, ItCannotSignalTheCaller) {
+TEST_P(ProgramEnvironment, ItCannotSignalTheCaller) {
   const std::string pid = std::to_string(::getpid());
   const Collected ran = run(shell(
       "kill -0 " + pid + " 2>/dev/null && echo reached; kill -0 1 2>/dev/null && echo first; :"));
@@ -80,7 +80,7 @@ TEST_P(ProgramSurroundings, ItCannotSignalTheCaller) {
   EXPECT_EQ(ran.out, "");
 }
 
-TEST_P(ProgramSurroundings, ItCannotReachTheHostsLoopback) {
+TEST_P(ProgramEnvironment, ItCannotReachTheHostsLoopback) {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -98,7 +98,7 @@ TEST_P(ProgramSurroundings, ItCannotReachTheHostsLoopback) {
   EXPECT_LT(::accept(listener.get(), nullptr, nullptr), 0);
 }
 
-TEST_P(ProgramSurroundings, RunsSideBySideKeepApart) {
+TEST_P(ProgramEnvironment, RunsSideBySideKeepApart) {
   std::vector<Collected> results(4);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -118,7 +118,7 @@ TEST_P(ProgramSurroundings, RunsSideBySideKeepApart) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramSurroundings, ::testing::ValuesIn(every_engine()),
+INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramEnvironment, ::testing::ValuesIn(every_engine()),
                          engine_of);
 
 }  // namespace

@@ -14,13 +14,13 @@
 
 namespace glovebox::attack {
 
-class NetworkWorld {
+class TestInternet {
  public:
   // Fails on hosts where network namespaces cannot be created.
-  static Result<std::unique_ptr<NetworkWorld>> make(const std::string& attacks_program);
-  ~NetworkWorld();
-  NetworkWorld(const NetworkWorld&) = delete;
-  NetworkWorld& operator=(const NetworkWorld&) = delete;
+  static Result<std::unique_ptr<TestInternet>> make(const std::string& attacks_program);
+  ~TestInternet();
+  TestInternet(const TestInternet&) = delete;
+  TestInternet& operator=(const TestInternet&) = delete;
 
   // The arguments that, put before a command's own, start it on that machine.
   std::vector<std::string> through() const;
@@ -28,7 +28,7 @@ class NetworkWorld {
   std::vector<std::string> environment() const;
 
  private:
-  NetworkWorld() = default;
+  TestInternet() = default;
   std::string program_;
   std::string box_;  // the process whose namespaces are the machine's
   UniqueFd input_;

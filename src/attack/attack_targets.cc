@@ -1,4 +1,4 @@
-#include "attack/surroundings.h"
+#include "attack/attack_targets.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -86,8 +86,8 @@ std::string random_hex(size_t bytes) {
   return text;
 }
 
-Result<std::unique_ptr<Surroundings>> Surroundings::make(const std::string& attacks_program) {
-  std::unique_ptr<Surroundings> made(new Surroundings);
+Result<std::unique_ptr<AttackTargets>> AttackTargets::make(const std::string& attacks_program) {
+  std::unique_ptr<AttackTargets> made(new AttackTargets);
   made->program_ = attacks_program;
   TRY_OK(made->make_files(attacks_program));
   TRY_OK(made->make_listeners());
@@ -95,7 +95,7 @@ Result<std::unique_ptr<Surroundings>> Surroundings::make(const std::string& atta
   return made;
 }
 
-Surroundings::~Surroundings() {
+AttackTargets::~AttackTargets() {
   if (victim_ > 0) {
     victim_input_.reset();
     ::waitpid(victim_, nullptr, 0);
@@ -104,7 +104,7 @@ Surroundings::~Surroundings() {
   if (!dir_.empty()) fs::remove_all(dir_, ignored);
 }
 
-Result<> Surroundings::make_files(const std::string& attacks_program) {
+Result<> AttackTargets::make_files(const std::string& attacks_program) {
   // Not /tmp, which on many hosts ignores setuid bits and devices: the controls need both.
   char pattern[] = "/var/tmp/gbx-attack-XXXXXX";
   if (::mkdtemp(pattern) == nullptr) return fail(Error::from_errno("make a directory in /var/tmp"));
@@ -144,7 +144,7 @@ Result<> Surroundings::make_files(const std::string& attacks_program) {
   return {};
 }
 
-Result<> Surroundings::make_listeners() {
+Result<> AttackTargets::make_listeners() {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -176,7 +176,7 @@ Result<> Surroundings::make_listeners() {
   return {};
 }
 
-Result<> Surroundings::start_victim(const std::string& attacks_program) {
+Result<> AttackTargets::start_victim(const std::string& attacks_program) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   const UniqueFd read_end(ends[0]);
@@ -198,25 +198,25 @@ Result<> Surroundings::start_victim(const std::string& attacks_program) {
   return {};
 }
 
-std::string Surroundings::missing_for(const Row& row) const {
+std::string AttackTargets::missing_for(const AttackRow& row) const {
   if (row.needs_a("root") && ::geteuid() != 0) return "only root can plant what it aims at";
   return no_internet_for(row);
 }
 
-std::string Surroundings::no_internet_for(const Row& row) const {
-  if (!row.needs_a("internet") || world_ != nullptr) return "";
-  if (no_world_.empty()) {
-    auto made = NetworkWorld::make(program_);
+std::string AttackTargets::no_internet_for(const AttackRow& row) const {
+  if (!row.needs_a("internet") || internet_ != nullptr) return "";
+  if (no_internet_.empty()) {
+    auto made = TestInternet::make(program_);
     if (made) {
-      world_ = std::move(*made);
+      internet_ = std::move(*made);
       return "";
     }
-    no_world_ = "not run: " + made.error().message();
+    no_internet_ = "not run: " + made.error().message();
   }
-  return no_world_;
+  return no_internet_;
 }
 
-std::vector<std::string> Surroundings::arguments(const Row& row, Side side) const {
+std::vector<std::string> AttackTargets::arguments(const AttackRow& row, Side side) const {
   const bool inside = side == Side::kInside;
   std::vector<std::string> words;
   const auto add = [&](const char* need, const char* key, const std::string& value) {
@@ -238,7 +238,7 @@ std::vector<std::string> Surroundings::arguments(const Row& row, Side side) cons
   return words;
 }
 
-Inheritance Surroundings::inheritance(const Row& row) const {
+Inheritance AttackTargets::inheritance(const AttackRow& row) const {
   Inheritance inherits;
   if (row.needs_a("stdin")) inherits.stdin_path = dir_ + "/canary";
   if (row.needs_a("cwd")) inherits.working_dir = dir_;
@@ -246,15 +246,15 @@ Inheritance Surroundings::inheritance(const Row& row) const {
   inherits.controlling_tty = row.needs_a("tty");
   // Always there: whatever leaks the environment, in whichever row, is found out.
   inherits.environment = {"GBX_ENV_CANARY=" + env_canary_};
-  if (row.needs_a("internet") && world_ != nullptr) {
-    inherits.through = world_->through();
-    const std::vector<std::string> more = world_->environment();
+  if (row.needs_a("internet") && internet_ != nullptr) {
+    inherits.through = internet_->through();
+    const std::vector<std::string> more = internet_->environment();
     inherits.environment.insert(inherits.environment.end(), more.begin(), more.end());
   }
   return inherits;
 }
 
-std::vector<std::string> Surroundings::flags(const Row& row) const {
+std::vector<std::string> AttackTargets::flags(const AttackRow& row) const {
   std::vector<std::string> flags = row.limits;
   if (row.needs_a("mount")) {
     flags.insert(flags.end(), {"--mount", "ro:" + dir_ + "/private/gift:" + kGiftInside});
@@ -270,17 +270,17 @@ std::vector<std::string> Surroundings::flags(const Row& row) const {
   return flags;
 }
 
-bool Surroundings::has_secret(const std::string& text) const {
+bool AttackTargets::has_secret(const std::string& text) const {
   return text.find(canary_) != std::string::npos || text.find(env_canary_) != std::string::npos;
 }
 
-std::string Surroundings::taken() const { return read_text(dir_ + "/private/taken"); }
+std::string AttackTargets::taken() const { return read_text(dir_ + "/private/taken"); }
 
-std::string Surroundings::rw_dir(const Row& row) const {
+std::string AttackTargets::rw_dir(const AttackRow& row) const {
   return dir_ + (row.needs_a("rw_user") ? "/private/rw-user" : "/private/rw");
 }
 
-std::string Surroundings::planted_trouble(const Row& row) const {
+std::string AttackTargets::planted_trouble(const AttackRow& row) const {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(rw_dir(row), ignored)) {
     struct stat info {};

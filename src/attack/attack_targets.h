@@ -11,7 +11,7 @@
 
 #include "attack/attack_table.h"
 #include "attack/child_process.h"
-#include "attack/network_world.h"
+#include "attack/test_internet.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -19,42 +19,42 @@ namespace glovebox::attack {
 
 enum class Side { kInside, kOutside };
 
-class Surroundings {
+class AttackTargets {
  public:
-  static Result<std::unique_ptr<Surroundings>> make(const std::string& attacks_program);
-  ~Surroundings();
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
+  static Result<std::unique_ptr<AttackTargets>> make(const std::string& attacks_program);
+  ~AttackTargets();
+  AttackTargets(const AttackTargets&) = delete;
+  AttackTargets& operator=(const AttackTargets&) = delete;
 
   // Why a row cannot be run here at all; empty if it can.
-  std::string missing_for(const Row& row) const;
+  std::string missing_for(const AttackRow& row) const;
   // Why there is no internet for a row that needs one, made when first asked for; empty if there
   // is.
-  std::string no_internet_for(const Row& row) const;
+  std::string no_internet_for(const AttackRow& row) const;
   // The key=value words that tell an attack where its aims are, seen from that side.
-  std::vector<std::string> arguments(const Row& row, Side side) const;
+  std::vector<std::string> arguments(const AttackRow& row, Side side) const;
   // How the caller of a row behaves.
-  Inheritance inheritance(const Row& row) const;
+  Inheritance inheritance(const AttackRow& row) const;
   // Flags that hand the row's mounts and files in and out.
-  std::vector<std::string> flags(const Row& row) const;
+  std::vector<std::string> flags(const AttackRow& row) const;
 
   // Whether `text` holds bytes that must never be visible inside.
   bool has_secret(const std::string& text) const;
   // What --out brought back; empty if nothing.
   std::string taken() const;
   // What is wrong with the files a guest left in the read-write mount; empty if nothing is.
-  std::string planted_trouble(const Row& row) const;
+  std::string planted_trouble(const AttackRow& row) const;
 
  private:
-  Surroundings() = default;
-  std::string rw_dir(const Row& row) const;
+  AttackTargets() = default;
+  std::string rw_dir(const AttackRow& row) const;
   Result<> make_files(const std::string& attacks_program);
   Result<> make_listeners();
   Result<> start_victim(const std::string& attacks_program);
 
   std::string program_;
-  mutable std::unique_ptr<NetworkWorld> world_;
-  mutable std::string no_world_;
+  mutable std::unique_ptr<TestInternet> internet_;
+  mutable std::string no_internet_;
   std::string dir_;     // world-readable, so that only the sandbox's walls stand before the canary
   std::string canary_;  // what is in it
   std::string env_canary_;

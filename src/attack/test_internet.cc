@@ -1,4 +1,4 @@
-#include "attack/network_world.h"
+#include "attack/test_internet.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -33,12 +33,12 @@ std::string output_of(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<NetworkWorld>> NetworkWorld::make(const std::string& attacks_program) {
+Result<std::unique_ptr<TestInternet>> TestInternet::make(const std::string& attacks_program) {
   int input[2];
   int output[2];
   if (::pipe2(input, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   const UniqueFd input_end(input[0]);
-  std::unique_ptr<NetworkWorld> made(new NetworkWorld);
+  std::unique_ptr<TestInternet> made(new TestInternet);
   made->program_ = attacks_program;
   made->input_ = UniqueFd(input[1]);
   if (::pipe2(output, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
@@ -69,16 +69,16 @@ Result<std::unique_ptr<NetworkWorld>> NetworkWorld::make(const std::string& atta
   return made;
 }
 
-NetworkWorld::~NetworkWorld() {
+TestInternet::~TestInternet() {
   if (child_ <= 0) return;
   input_.reset();
   // It ends when its input does; the namespaces go with it.
   ::waitpid(child_, nullptr, 0);
 }
 
-std::vector<std::string> NetworkWorld::through() const { return {program_, "join", box_, "--"}; }
+std::vector<std::string> TestInternet::through() const { return {program_, "join", box_, "--"}; }
 
-std::vector<std::string> NetworkWorld::environment() const {
+std::vector<std::string> TestInternet::environment() const {
   return {std::string("GLOVEBOX_NET_RESOLVERS=") + kResolver};
 }
 
