@@ -53,11 +53,11 @@ Task<> SessionLifecycle::end_processes(const SandboxId& id) {
   co_return co_await session->end_processes();
 }
 
-Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, Keeps keeps) {
+Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, PauseMode keeps) {
   store::SessionRecord& record = entry->record;
   if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
-  if (keeps == Keeps::kFiles && !can_pause(record.walls)) {
+  if (keeps == PauseMode::kFiles && !can_pause(record.walls)) {
     co_return fail(cannot_pause());  // before its processes are ended in vain
   }
   const std::uint64_t paused = registry_.paused_of(record.project);
@@ -70,33 +70,35 @@ Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason, Keeps k
   {
     const SessionRegistry::Counted pausing(registry_, registry_.pausing_of(record.project));
     Result<> done;
-    if (keeps == Keeps::kFiles) done = co_await end_processes(record.id);
+    if (keeps == PauseMode::kFiles) done = co_await end_processes(record.id);
     if (done) done = co_await service_.pause_session(record.id);
     if (is_over(record.state)) co_return fail(wrong_state(record.state));
     if (!done) co_return fail(std::move(done.error()));
-    if (const auto session = service_.find_session(record.id); session && keeps == Keeps::kFiles) {
+    if (const auto session = service_.find_session(record.id);
+        session && keeps == PauseMode::kFiles) {
       const Error why(Errc::kConflict,
                       "the sandbox was paused without its memory, which ended its processes");
       session->abandon_processes(why);
     }
   }
   CO_TRY_OK(registry_.set_state(entry, SessionState::kPaused, std::move(reason)));
-  record.paused_files_only = keeps == Keeps::kFiles;
+  record.paused_files_only = keeps == PauseMode::kFiles;
   registry_.set_deadline(entry, options_.paused_max);
-  registry_.note(record.id, "paused",
-                 keeps == Keeps::kFiles ? "files only: its processes have ended" : record.reason);
+  registry_.note(
+      record.id, "paused",
+      keeps == PauseMode::kFiles ? "files only: its processes have ended" : record.reason);
   Result<> saved = co_await registry_.save(entry);
   registry_.publish(entry, "paused");
   co_return saved;
 }
 
-Task<> SessionLifecycle::resume_entry(EntryPtr entry, Keeps keeps) {
+Task<> SessionLifecycle::resume_entry(EntryPtr entry, PauseMode keeps) {
   store::SessionRecord& record = entry->record;
   if (record.state != SessionState::kPaused) co_return fail(wrong_state(record.state));
   CO_TRY_OK(registry_.check_on_node(*entry));
   Result<> done = co_await service_.resume_session(record.id);
   // Also one that was paused without its memory: a process may have been started while it froze.
-  if (done && (keeps == Keeps::kFiles || record.paused_files_only)) {
+  if (done && (keeps == PauseMode::kFiles || record.paused_files_only)) {
     done = co_await end_processes(record.id);
     if (!done) (void)co_await service_.pause_session(record.id);  // as it was
   }
@@ -112,7 +114,7 @@ Task<> SessionLifecycle::resume_entry(EntryPtr entry, Keeps keeps) {
 }
 
 Task<store::SessionRecord> SessionLifecycle::pause(std::string project, std::string id,
-                                                   Keeps keeps) {
+                                                   PauseMode keeps) {
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
   const EntryUnlock unlock(entry);
@@ -124,12 +126,12 @@ Task<store::SessionRecord> SessionLifecycle::resume(std::string project, std::st
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
   const EntryUnlock unlock(entry);
-  CO_TRY_OK(co_await resume_entry(entry, Keeps::kMemory));
+  CO_TRY_OK(co_await resume_entry(entry, PauseMode::kMemory));
   co_return entry->record;
 }
 
 Task<SessionLifecycle::Connected> SessionLifecycle::connect(std::string project, std::string id,
-                                                            std::uint64_t ttl_s, Keeps keeps) {
+                                                            std::uint64_t ttl_s, PauseMode keeps) {
   CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
   CO_TRY(const std::uint64_t wanted, ttl_of(ttl_s));
   CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));

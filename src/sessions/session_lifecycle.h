@@ -23,9 +23,9 @@ inline constexpr std::string_view kAutoResume = "glovebox.auto_resume";
 
 // What of a paused session stays: everything, or only its files. Without its memory its processes
 // end with the pause, and only an explicit request resumes it.
-enum class Keeps : bool { kFiles, kMemory };
-inline Keeps kept_at_timeout(OnTimeout action) {
-  return action == OnTimeout::kPauseFiles ? Keeps::kFiles : Keeps::kMemory;
+enum class PauseMode : bool { kFiles, kMemory };
+inline PauseMode kept_at_timeout(OnTimeout action) {
+  return action == OnTimeout::kPauseFiles ? PauseMode::kFiles : PauseMode::kMemory;
 }
 
 class SessionLifecycle {
@@ -39,34 +39,34 @@ class SessionLifecycle {
   // allow it.
   Task<> destroy(std::string project, std::string id);
   Task<store::SessionRecord> pause(std::string project, std::string id,
-                                   Keeps keeps = Keeps::kMemory);
+                                   PauseMode keeps = PauseMode::kMemory);
   Task<store::SessionRecord> resume(std::string project, std::string id);
   Task<store::SessionRecord> keep_alive(std::string project, std::string id,
                                         std::optional<std::uint64_t> ttl_s);
   Task<store::SessionRecord> change(std::string project, std::string id, ChangeRequest request);
 
   // Ensures that the session runs for at least `ttl_s` from now: resumes a session that is paused
-  // or being paused, and never shortens the time of a running one. With Keeps::kFiles the processes
-  // of a session that was paused end: it starts anew.
+  // or being paused, and never shortens the time of a running one. With PauseMode::kFiles the
+  // processes of a session that was paused end: it starts anew.
   struct Connected {
     store::SessionRecord record;
     bool was_resumed = false;
   };
   Task<Connected> connect(std::string project, std::string id, std::uint64_t ttl_s,
-                          Keeps keeps = Keeps::kMemory);
+                          PauseMode keeps = PauseMode::kMemory);
   // Resumes a paused session whose metadata asks for it (kAutoResume), because a request to one of
   // its ports has arrived. Nothing serves ports in one that was paused without its memory.
   asio::awaitable<void> wake(std::string id);
 
   // For the other classes of this folder. The entry's lock is held by the caller of pause_entry()
   // and resume_entry().
-  Task<> pause_entry(EntryPtr entry, std::string reason, Keeps keeps);
+  Task<> pause_entry(EntryPtr entry, std::string reason, PauseMode keeps);
   Task<> end_and_destroy(EntryPtr entry, SessionState to, EndCause cause, std::string reason);
   // kPolicy: more than the administrator allows.
   Result<std::uint64_t> ttl_of(std::optional<std::uint64_t> asked) const;
 
  private:
-  Task<> resume_entry(EntryPtr entry, Keeps keeps);
+  Task<> resume_entry(EntryPtr entry, PauseMode keeps);
   Task<> end_processes(const SandboxId& id);
 
   SessionRegistry& registry_;

@@ -126,7 +126,7 @@ Result<std::optional<std::string>> read_agent_id(ObjectReader& fields) {
   if (!agent_id) return agent_id;
   if (agent_id->empty()) return fields.bad("agent_id", "must not be empty");
   TRY_OK(wire::check_no_nul(*agent_id, "agent_id"));
-  if (agent_id->starts_with("mcp:")) {
+  if (agent_id->starts_with(kReservedAgentPrefix)) {
     return fields.bad("agent_id", "must not begin with \"mcp:\", which is reserved for /mcp");
   }
   return agent_id;

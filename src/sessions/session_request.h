@@ -60,8 +60,10 @@ struct ChangeRequest {
 Result<store::Metadata> read_metadata(const wire::ObjectReader& fields,
                                       const boost::json::value& value);
 
-// Reads the field "agent_id". Names that begin with "mcp:" are reserved for conversations
-// (dialects/mcp), whose sandboxes have limits that the administrator sets.
+// Agent ids that begin with this are not for clients to choose: a dialect gives them to its
+// sandboxes, whose limits the administrator sets. A stored name.
+inline constexpr std::string_view kReservedAgentPrefix = "mcp:";
+// Reads the field "agent_id". kInvalidArgument: it has the reserved prefix.
 Result<std::optional<std::string>> read_agent_id(wire::ObjectReader& fields);
 
 Result<CreateRequest> parse_create_request(std::string_view body);

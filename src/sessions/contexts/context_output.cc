@@ -6,7 +6,7 @@ namespace glovebox::sessions {
 namespace {
 
 // A cheap check that is correct for everything our runtimes write; results are not parsed here.
-bool may_be_word(std::string_view line) {
+bool may_be_event(std::string_view line) {
   constexpr std::string_view kBegin = "{\"type\":";
   if (!line.starts_with(kBegin)) return false;
   line.remove_prefix(kBegin.size());
@@ -24,7 +24,7 @@ std::vector<ContextOutput::Line> ContextOutput::add(std::string_view bytes) {
     const std::string_view part = bytes.substr(0, end);
     if (is_long_) {
       give(part, lines);
-    } else if (head_.size() + part.size() > kMaxWord) {
+    } else if (head_.size() + part.size() > kMaxEventBytes) {
       is_long_ = true;
       give(std::exchange(head_, {}), lines);
       give(part, lines);
@@ -39,12 +39,12 @@ std::vector<ContextOutput::Line> ContextOutput::add(std::string_view bytes) {
 }
 
 void ContextOutput::end_line(std::vector<Line>& lines) {
-  if (!is_long_ && words_ < kMaxWords && may_be_word(head_)) {
-    wire::ContextEvent word = wire::parse_context_event(head_);
-    ++words_;
-    if (!std::holds_alternative<std::monostate>(word)) {
+  if (!is_long_ && events_ < kMaxEvents && may_be_event(head_)) {
+    wire::ContextEvent event = wire::parse_context_event(head_);
+    ++events_;
+    if (!std::holds_alternative<std::monostate>(event)) {
       head_.clear();
-      lines.push_back({.result = {}, .word = word});
+      lines.push_back({.result = {}, .event = event});
       return;
     }
   }
@@ -55,7 +55,7 @@ void ContextOutput::end_line(std::vector<Line>& lines) {
 
 void ContextOutput::give(std::string_view part, std::vector<Line>& lines) {
   for (std::string& line : results_.add(part)) {
-    lines.push_back({.result = std::move(line), .word = {}});
+    lines.push_back({.result = std::move(line), .event = {}});
   }
 }
 

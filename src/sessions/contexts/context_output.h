@@ -17,23 +17,23 @@ namespace glovebox::sessions {
 class ContextOutput {
  public:
   struct Line {
-    std::string result;         // not empty: a result, unparsed
-    wire::ContextEvent word{};  // else this
+    std::string result;          // not empty: a result, unparsed
+    wire::ContextEvent event{};  // else this
   };
   std::vector<Line> add(std::string_view bytes);
   bool truncated() const { return results_.truncated(); }
 
  private:
-  static constexpr std::size_t kMaxWord = 200;
+  static constexpr std::size_t kMaxEventBytes = 200;
   // Further lines of a cell are not parsed as events: a hostile guest could make parsing expensive.
-  static constexpr std::size_t kMaxWords = 20'000;
+  static constexpr std::size_t kMaxEvents = 20'000;
 
   void end_line(std::vector<Line>& lines);
   void give(std::string_view part, std::vector<Line>& lines);
 
   std::string head_;      // of the current line, while it may be an event
   bool is_long_ = false;  // it is no event; its beginning has been passed on
-  std::size_t words_ = 0;
+  std::size_t events_ = 0;
   node::ResultLines results_;
 };
 

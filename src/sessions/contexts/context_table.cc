@@ -1,34 +1,20 @@
 #include "sessions/contexts/context_table.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <csignal>
 #include <random>
+#include <utility>
 
 #include "base/log.h"
-#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/processes/signal_names.h"
-#include "sessions/processes/user_environment.h"
 #include "wire/guest/cell.h"
-#include "wire/guest/guest_result.h"
-#include "wire/guest/job.h"
 
 namespace glovebox::sessions {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using node::Attachment;
-
-constexpr std::chrono::seconds kInterpreterDeadWithin{5};
-constexpr std::chrono::seconds kInterruptAgain{1};
-constexpr int kMoreInterrupts = 3;
 
 bool is_context_id(std::string_view id) {
   return !id.empty() && id.size() <= 32 && std::all_of(id.begin(), id.end(), [](char c) {
@@ -36,49 +22,39 @@ bool is_context_id(std::string_view id) {
   });
 }
 
-// Our own runtime of TypeScript, and a Java without its compiler.
-bool says_what_is_missing(std::string_view said) {
-  return said.find("not installed") != std::string_view::npos ||
-         said.find("Module jdk.") != std::string_view::npos;
-}
+// Accepts and discards all output.
+class DroppingSink final : public node::RunSink {
+ public:
+  asio::awaitable<bool> on_output(bool, std::string_view) override { co_return true; }
+  asio::awaitable<bool> on_result(std::string_view) override { co_return true; }
+};
 
-std::string needs_package(const LanguageFacts& facts) {
-  return "; " + std::string(facts.name) + " needs the Debian package " +
-         std::string(facts.package) + " on the host";
-}
+struct ContextUnlock {
+  std::shared_ptr<Context> context;
+  ~ContextUnlock() { context->lock.unlock(); }
+};
 
-Error start_error(const LanguageFacts& facts, const Error& error) {
-  const std::string why =
-      "the " + std::string(facts.name) + " context cannot start: " + error.message();
-  // Which step failed is in the message; the program is started last.
-  const bool is_directory = error.message().find("working directory") != std::string::npos;
-  if (error.code() == Errc::kNotFound && !is_directory) {
-    return Error(Errc::kUnsupported, why + needs_package(facts));
+// Calls `call`, which interrupts the cell, if the request is cancelled while this object exists.
+struct InterruptOnCancel {
+  InterruptOnCancel(std::shared_ptr<node::CancelFlag> flag, std::function<void()> call)
+      : cancel(std::move(flag)) {
+    cancel->on_cancel(std::move(call));
   }
-  // The caller named a directory or user that this sandbox does not have.
-  const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
-  return Error(theirs ? Errc::kInvalidArgument : error.code(), why);
-}
-
-std::string how_interpreter_ended(const wire::ProcessEnd& end) {
-  if (end.signal != 0) return "was ended by " + signal_name(end.signal);
-  return "ended with exit code " + std::to_string(end.code);
-}
-
-// A separate coroutine, so that a runtime that does not read cannot delay a deadline. It ends when
-// the process is killed.
-asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session,
-                                  wire::ProcessNumber process, std::string bytes) {
-  const auto written =
-      co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
-  if (!written) log::debug("cannot write to a context", {{"why", written.error().message()}});
-}
+  ~InterruptOnCancel() { cancel->on_cancel({}); }
+  InterruptOnCancel(const InterruptOnCancel&) = delete;
+  InterruptOnCancel& operator=(const InterruptOnCancel&) = delete;
+  std::shared_ptr<node::CancelFlag> cancel;
+};
 
 }  // namespace
 
 ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomKillCounter& ooms,
                            std::shared_ptr<node::Session> session)
-    : io_(io), sessions_(sessions), ooms_(ooms), session_(std::move(session)) {
+    : io_(io),
+      sessions_(sessions),
+      ooms_(ooms),
+      session_(std::move(session)),
+      interpreter_(io, sessions, session_) {
   std::random_device random;
   // Below 2^52: it is sent as a JSON number.
   next_cell_ = ((static_cast<std::uint64_t>(random()) & 0xffffffffu) << 20) + 1;
@@ -121,12 +97,6 @@ std::shared_ptr<Context> ContextTable::find(std::string_view id) const {
   return found == contexts_.end() ? nullptr : found->second;
 }
 
-bool ContextTable::alive(const Context& context) const {
-  if (context.process == 0) return false;
-  const auto process = session_->find_process(context.process);
-  return process && !process->ended;
-}
-
 Task<std::shared_ptr<Context>> ContextTable::create(ContextSpec spec) {
   std::string id = "cx" + random_label(14);
   co_return co_await make(std::move(id), std::move(spec));
@@ -158,7 +128,7 @@ Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec sp
   // Requests that find it meanwhile wait for the lock.
   auto never = std::make_shared<node::CancelFlag>();
   CO_TRY_OK(co_await context->lock.lock(never));
-  auto started = co_await start(*context);
+  auto started = co_await interpreter_.start(*context);
   if (!started) {
     context->removed = true;
     contexts_.erase(id);
@@ -172,117 +142,38 @@ Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec sp
   co_return context;
 }
 
-Task<> ContextTable::start(Context& context) {
-  context.starting = true;
-  struct Done {
-    Context& context;
-    ~Done() { context.starting = false; }
-  } done{context};
-  const LanguageFacts& facts = language_facts(context.spec.language);
-  wire::Job job;
-  job.env =
-      environment_for(context.spec.user, sessions_.environment(session_->id()), context.spec.env);
-  job.workdir = context.spec.cwd;
-  job.name = "cell";
-
-  node::ProcessSpec spec;
-  spec.kind = context.spec.language == Language::kPython ? wire::ProcessKind::kWarmContext
-                                                         : wire::ProcessKind::kContext;
-  spec.user = context.spec.user;
-  spec.exec.argv = facts.command;
-  spec.exec.env = job.env;
-  spec.exec.workdir = context.spec.cwd;
-  spec.lossy = true;
-  ProcessLabel label;
-  label.cmd = std::string(facts.name) + " context";
-  label.user = spec.user;
-  label.cwd = context.spec.cwd;
-  label.created_ms = context.created_ms;
-  label.context = context.id;
-  label.language = facts.name;
-  spec.label = encode_label(label);
-  auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
-  if (!started) {
-    co_return fail(start_error(facts, started.error()));
-  }
-  context.process = started->info.number;
-  context.warm = started->info.warm;
-  context.adopted = false;
-  context.read = {};
-  write(context.process, wire::with_length(wire::encode_job(job)));
-  auto ready = co_await wait_until_ready(context, std::move(started->attachment));
-  if (!ready) {
-    co_await end_interpreter(context, true);
-    co_return fail(std::move(ready.error()));
-  }
-  co_return Result<>();
-}
-
-Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachment> attachment) {
-  ContextOutput lines;
-  std::string said;
-  const LanguageFacts& facts = language_facts(context.spec.language);
-  const auto deadline = Clock::now() + facts.is_ready_within;
-  while (true) {
-    const Attachment::Event event = co_await attachment->next(deadline);
-    if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {
-      const std::uint64_t end = chunk->offset + chunk->bytes.size();
-      if (chunk->stream == wire::Stream::kResults) {
-        context.read.results = end;
-        for (const auto& line : lines.add(chunk->bytes)) {
-          if (std::holds_alternative<wire::ContextReady>(line.word)) co_return Result<>();
-          // The runtime's own error message.
-          if (const auto error = wire::parse_guest_result(line.result); error && error->is_error) {
-            const boost::json::value* message = error->content.if_contains("message");
-            if (message != nullptr && message->is_string()) said = message->get_string().c_str();
-          }
-        }
-      } else if (chunk->stream == wire::Stream::kStderr) {
-        context.read.err = end;
-        said += chunk->bytes.substr(0, 500 - std::min<std::size_t>(said.size(), 500));
-      } else {
-        context.read.out = end;
-      }
-    } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      std::string why =
-          "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
-      if (!said.empty()) why += ": " + printable(said);
-      const bool is_missing = says_what_is_missing(said);
-      if (is_missing) why += needs_package(facts);
-      co_return fail(is_missing ? Errc::kUnsupported : Errc::kInvalidArgument, std::move(why));
-    } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
-      co_return fail(Errc::kUnavailable, gone->why);
-    } else if (std::holds_alternative<Attachment::Nothing>(event)) {
-      co_return fail(Errc::kTimeout, "the interpreter was not ready within " +
-                                         std::to_string(facts.is_ready_within.count()) +
-                                         " seconds");
-    }
-  }
-}
-
-// After this the context has no interpreter.
-asio::awaitable<void> ContextTable::end_interpreter(Context& context, bool kill) {
-  const wire::ProcessNumber process = std::exchange(context.process, 0);
-  if (process == 0) co_return;
-  if (kill) {
-    (void)session_->signal(process, SIGKILL, true);
-    const auto deadline = Clock::now() + kInterpreterDeadWithin;
-    (void)co_await session_->wait_exit(process, deadline);
-  }
-  (void)session_->forget(process);
-}
-
 Task<> ContextTable::remove(std::shared_ptr<Context> context) {
   context->removed = true;
   contexts_.erase(context->id);
   const wire::ProcessNumber process = context->process;
   if (context->lock.is_locked()) {
     // The cell that holds the lock sees the end and cleans up.
-    if (process != 0) (void)session_->signal(process, SIGKILL, true);
+    interpreter_.kill(*context);
   } else {
-    co_await end_interpreter(*context, true);
+    co_await interpreter_.end(*context, true);
   }
   sessions_.note(session_->id(), "context", "context " + context->id + " deleted", process);
+  co_return Result<>();
+}
+
+Task<> ContextTable::restart(std::shared_ptr<Context> context) {
+  const auto self = shared_from_this();
+  const wire::ProcessNumber old = context->process;
+  // The cell that holds the lock sees the end, and starts a new interpreter.
+  if (context->lock.is_locked() && !context->starting && old != 0) {
+    interpreter_.kill(*context);
+  }
+  auto never = std::make_shared<node::CancelFlag>();
+  CO_TRY_OK(co_await context->lock.lock(never));
+  const ContextUnlock unlock{context};
+  if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
+  if (context->process == old || !interpreter_.is_alive(*context)) {
+    co_await interpreter_.end(*context, true);
+    CO_TRY_OK(co_await interpreter_.start(*context));
+  }
+  context->cells = 0;
+  sessions_.note(session_->id(), "context",
+                 "context " + context->id + " was restarted and is empty", context->process);
   co_return Result<>();
 }
 
@@ -290,36 +181,116 @@ Result<> ContextTable::interrupt(const Context& context) {
   // An idle runtime has nothing to stop. Whether an adopted one is idle is unknown.
   if (context.process == 0 || context.starting) return {};
   if (!context.lock.is_locked() && !context.adopted) return {};
-  return send_interrupt(context);
+  return interpreter_.interrupt(context);
 }
 
-Result<> ContextTable::send_interrupt(const Context& context) {
-  // Like Ctrl-C: a program that the code waits for must get the signal, too.
-  const Result<> sent = session_->signal(context.process, SIGINT, true);
-  // A program that the shell starts at this very moment may miss the signal: send it again.
-  auto shared = find(context.id);
-  if (sent && shared && shared->spec.language == Language::kBash && shared->lock.is_locked()) {
-    asio::co_spawn(io_, interrupt_again(std::move(shared)), asio::detached);
-  }
-  return sent;
-}
-
-asio::awaitable<void> ContextTable::interrupt_again(std::shared_ptr<Context> context) {
+Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest request,
+                                   node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel) {
   const auto self = shared_from_this();
-  const std::uint64_t cell = context->cells;
-  const wire::ProcessNumber process = context->process;
-  asio::steady_timer timer(io_);
-  for (int i = 0; i < kMoreInterrupts; ++i) {
-    timer.expires_after(kInterruptAgain);
-    co_await timer.async_wait(asio::use_awaitable);
-    const bool same = context->lock.is_locked() && context->cells == cell;
-    if (!same || context->process != process || !session_->alive()) co_return;
-    (void)session_->signal(process, SIGINT, true);
+  const auto asked = Clock::now();
+  CO_TRY_OK(co_await context->lock.lock(cancel));
+  const ContextUnlock unlock{context};
+  const auto begun = Clock::now();
+  auto report = co_await run_in_turn(context, std::move(request), sink, cancel);
+  if (report) {
+    report->queued = std::chrono::duration_cast<std::chrono::microseconds>(begun - asked);
+    report->outcome.wall =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun);
   }
+  // The context was deleted while the cell ran: this cell has to clean up.
+  if (context->removed) co_await interpreter_.end(*context, true);
+  co_return report;
 }
 
-void ContextTable::write(wire::ProcessNumber process, std::string bytes) {
-  asio::co_spawn(io_, write_whole(session_, process, std::move(bytes)), asio::detached);
+Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, CellRequest request,
+                                           node::RunSink& sink,
+                                           std::shared_ptr<node::CancelFlag> cancel) {
+  if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
+  CellReport report;
+  if (!interpreter_.is_alive(*context)) {
+    co_await interpreter_.end(*context, false);
+    CO_TRY_OK(co_await interpreter_.start(*context));
+    report.restarted = true;
+    sessions_.note(session_->id(), "context",
+                   "context " + context->id + " had died; it was restarted and is empty",
+                   context->process);
+  }
+  const auto deadline =
+      request.timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + request.timeout;
+  report.warm = context->warm;
+  report.cell = ++context->cells;
+  report.outcome.walls = session_->walls();
+  const auto running = context->process;
+  OomKillCounter::Mark mark = co_await ooms_.mark(session_->id());
+  const InterruptOnCancel watch(cancel, [this, context = context.get()] {
+    if (context->process != 0) (void)interpreter_.interrupt(*context);
+  });
+
+  // A cell of an earlier server may still run, and no client waits for its output: send an empty
+  // cell, and drop everything before its end.
+  const bool drain = std::exchange(context->adopted, false);
+  for (int round = drain ? 0 : 1; round < 2; ++round) {
+    const bool is_ours = round == 1;
+    wire::Cell cell;
+    cell.number = next_cell_++;
+    cell.name = "cell-" + std::to_string(report.cell);
+    if (is_ours) {
+      cell.code = std::move(request.code);
+      cell.stdin_text = std::move(request.stdin_text);
+      cell.env = std::move(request.env);
+      cell.rich = request.rich;
+    }
+    CO_TRY(auto attachment, co_await session_->attach(context->process, context->read));
+    interpreter_.write(*context, wire::encode_cell(cell));
+    if (is_ours && request.on_turn) co_await request.on_turn(report.cell);
+    DroppingSink dropping;
+    CellReport dropped;
+    CellReader reader(interpreter_, *context, is_ours ? sink : dropping, *cancel, cell.number,
+                      is_ours ? request.output_limit : 0, deadline);
+    CellReport& received = is_ours ? report : dropped;
+    if (!is_ours) log::info("draining a context of an earlier server", {{"context", context->id}});
+    sink.set_may_have_run(is_ours);
+    CO_TRY_OK(co_await reader.read(std::move(attachment), received));
+    report.outcome.timed_out = received.outcome.timed_out;
+    if (!reader.exited() && !reader.killed()) {
+      if (is_ours || !received.outcome.timed_out) continue;
+      // The earlier cell used up the time of this one.
+      report.outcome.exit_code = kExitTimeout;
+      break;
+    }
+    // Its interpreter has ended.
+    const wire::ProcessEnd end = reader.exited().value_or(wire::ProcessEnd{});
+    report.restarted = true;
+    report.outcome.exit_code =
+        reader.requested_exit_code() ? *reader.requested_exit_code() : exit_code_of(end);
+    report.outcome.signal = end.signal;
+    if (!reader.killed() && !reader.requested_exit_code()) {
+      report.outcome.oom_killed = co_await ooms_.killed_since(session_->id(), mark, end);
+      report.died = "the interpreter " + (end.signal != 0
+                                              ? "was ended by " + signal_name(end.signal)
+                                              : "ended with exit code " + std::to_string(end.code));
+      if (report.outcome.oom_killed) report.died += ": the memory limit was reached";
+    }
+    co_await interpreter_.end(*context, !reader.exited());
+    sessions_.note(session_->id(), "context",
+                   "context " + context->id + ": " +
+                       (report.died.empty() ? std::string("its interpreter ended") : report.died),
+                   running);
+    break;
+  }
+  if (report.outcome.timed_out) {
+    report.outcome.exit_code = kExitTimeout;
+    report.outcome.signal = 0;
+  }
+  if (context->process == 0 && !context->removed) {
+    auto started = co_await interpreter_.start(*context);
+    if (!started) {
+      log::warn("cannot restart a context", {{"context", context->id},
+                                             {"sandbox", session_->id().str()},
+                                             {"why", started.error().message()}});
+    }
+  }
+  co_return report;
 }
 
 std::shared_ptr<ContextTable> Contexts::of(const std::shared_ptr<node::Session>& session) {

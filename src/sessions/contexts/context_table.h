@@ -19,40 +19,16 @@
 
 #include "base/id.h"
 #include "base/task.h"
-#include "model/outcome.h"
-#include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "node/sessions/session_service.h"
+#include "sessions/contexts/cell_reader.h"
+#include "sessions/contexts/context.h"
+#include "sessions/contexts/context_interpreter.h"
 #include "sessions/contexts/context_languages.h"
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {
-
-struct ContextSpec {
-  Language language = Language::kPython;
-  std::string cwd = "/home/user";
-  std::vector<std::string> env;
-  std::string user = "user";
-};
-
-struct Context {
-  Context(asio::io_context& io, std::string id_, ContextSpec spec_)
-      : id(std::move(id_)), spec(std::move(spec_)), lock(io) {}
-
-  const std::string id;
-  ContextSpec spec;
-  node::AsyncFifoLock lock;
-  std::int64_t created_ms = 0;
-  std::uint64_t order = 0;          // among contexts created in the same millisecond
-  wire::ProcessNumber process = 0;  // zero: its interpreter has died
-  bool warm = false;
-  bool adopted = false;  // from an earlier server, whose cell may still run
-  bool removed = false;
-  bool starting = false;
-  std::uint64_t cells = 0;
-  node::AttachFrom read{};  // all output up to here was passed on
-};
 
 struct CellRequest {
   std::string code;
@@ -63,16 +39,6 @@ struct CellRequest {
   bool rich = false;               // see wire::Cell
   // Called when the cell is about to run, with the cell's number in its context.
   std::function<asio::awaitable<void>(std::uint64_t)> on_turn{};
-};
-
-struct CellReport {
-  Outcome outcome;                   // without the output, which the sink has received
-  std::vector<std::string> results;  // lines, unparsed
-  std::string died;                  // how the interpreter ended, when it did
-  bool restarted = false;            // the interpreter is a new one, and empty
-  bool warm = false;
-  std::uint64_t cell = 0;  // the cell's number in its context
-  std::chrono::microseconds queued{0};
 };
 
 // The contexts of one session.
@@ -86,8 +52,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   const std::shared_ptr<node::Session>& session() const { return session_; }
   std::vector<std::shared_ptr<Context>> list() const;  // by their ids
   std::shared_ptr<Context> find(std::string_view id) const;
-  // kInvalidArgument: the sandbox has no such directory, or the user cannot enter it. kUnsupported:
-  // the sandbox has no such interpreter; the message names the package.
+  // kResourceExhausted: there are kMaxContexts; else as ContextInterpreter::start.
   Task<std::shared_ptr<Context>> create(ContextSpec spec);
   // The language's default context, created on first use. Its id is the language's name.
   Task<std::shared_ptr<Context>> default_of(Language language, std::vector<std::string> env = {});
@@ -100,26 +65,19 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   // report, not an error. On `cancel` this interrupts the cell and waits for its end.
   Task<CellReport> run(std::shared_ptr<Context> context, CellRequest request, node::RunSink& sink,
                        std::shared_ptr<node::CancelFlag> cancel);
-  bool alive(const Context& context) const;
+  bool alive(const Context& context) const { return interpreter_.is_alive(context); }
 
  private:
-  friend class CellReader;
-
   void adopt();
   Task<std::shared_ptr<Context>> make(std::string id, ContextSpec spec);
-  Task<> start(Context& context);
-  Task<> wait_until_ready(Context& context, std::unique_ptr<node::Attachment> attachment);
-  asio::awaitable<void> end_interpreter(Context& context, bool kill);
   Task<CellReport> run_in_turn(std::shared_ptr<Context> context, CellRequest request,
                                node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel);
-  Result<> send_interrupt(const Context& context);
-  asio::awaitable<void> interrupt_again(std::shared_ptr<Context> context);
-  void write(wire::ProcessNumber process, std::string bytes);
 
   asio::io_context& io_;
   Sessions& sessions_;
   OomKillCounter& ooms_;
   std::shared_ptr<node::Session> session_;
+  ContextInterpreter interpreter_;
   std::map<std::string, std::shared_ptr<Context>, std::less<>> contexts_;
   // Unique across servers, so that output of an earlier server's cell is recognized.
   std::uint64_t next_cell_ = 1;

@@ -15,10 +15,10 @@ constexpr std::chrono::seconds kExecDeadWithin{10};
 
 }  // namespace
 
-Task<Collected> collect_output(std::unique_ptr<Attachment> attachment,
-                               std::shared_ptr<node::Session> session, node::RunSink& sink,
-                               Clock::time_point deadline, std::uint64_t limit) {
-  Collected all;
+Task<CollectedOutput> collect_output(std::unique_ptr<Attachment> attachment,
+                                     std::shared_ptr<node::Session> session, node::RunSink& sink,
+                                     Clock::time_point deadline, std::uint64_t limit) {
+  CollectedOutput all;
   while (true) {
     const Attachment::Event event = co_await attachment->next(deadline);
     if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {

@@ -13,15 +13,16 @@
 
 namespace glovebox::sessions {
 
-struct Collected {
+struct CollectedOutput {
   wire::ProcessEnd end;
   Outcome outcome;  // without the output, which the sink has received
 };
 
 // Drops output beyond `limit`, so that the command can end. Kills its group at the deadline.
 // kConflict: another reader took over; kUnavailable: the session ended.
-Task<Collected> collect_output(std::unique_ptr<node::Attachment> attachment,
-                               std::shared_ptr<node::Session> session, node::RunSink& sink,
-                               std::chrono::steady_clock::time_point deadline, std::uint64_t limit);
+Task<CollectedOutput> collect_output(std::unique_ptr<node::Attachment> attachment,
+                                     std::shared_ptr<node::Session> session, node::RunSink& sink,
+                                     std::chrono::steady_clock::time_point deadline,
+                                     std::uint64_t limit);
 
 }  // namespace glovebox::sessions

@@ -152,8 +152,8 @@ TEST(ContextOutput, FindsTheEndAfterMoreResultsThanAreKept) {
   EXPECT_TRUE(lines.add("\n{\"type\":\"en").empty());
   const auto end = lines.add("d\",\"cell\":5,\"exit_code\":0}\n");
   ASSERT_EQ(end.size(), 1u);
-  ASSERT_TRUE(std::holds_alternative<wire::CellEnd>(end[0].word));
-  EXPECT_EQ(std::get<wire::CellEnd>(end[0].word).number, 5u);
+  ASSERT_TRUE(std::holds_alternative<wire::CellEnd>(end[0].event));
+  EXPECT_EQ(std::get<wire::CellEnd>(end[0].event).number, 5u);
 }
 
 }  // namespace
