@@ -40,11 +40,18 @@ values["numpy ints"] = int(numpy.random.randint(0, 2**63 - 1))
 values["numpy default_rng"] = numpy.random.default_rng().random()
 """
 # A module loaded ahead is worse than one that a run imports itself, and one that was used is worse
-# still. Taken when the zygote was made: what prepare_after_fork would have to undo.
+# still. Taken when the zygote was made: what forget_random_state() and reseeds() have to undo.
 SPOIL = """
 import multiprocessing, random, secrets, ssl, tempfile, uuid
 random.seed(1), random.random(), ssl.RAND_bytes(16), tempfile.mktemp(), uuid.uuid1(), uuid.getnode()
 tempfile.gettempdir(), next(tempfile._get_candidate_names()), multiprocessing.current_process().authkey
+"""
+
+HOOKED = """
+import logging, os
+calls = []
+os.register_at_fork(before=lambda: calls.append("before"), after_in_child=lambda: calls.append("child"),
+                    after_in_parent=lambda: calls.append("parent"))
 """
 
 
@@ -52,6 +59,7 @@ class Reseed(warm.TestCase):
     def write_templates(self):
         if warm.can_add_modules():
             warm.add_template(self.templates_place, "spoilt", SPOIL)
+            warm.add_template(self.templates_place, "hooked", HOOKED)
 
     def run_many(self, template, count, code):
         """`count` runs, several sandboxes ahead of the one that is used; what each printed."""
@@ -96,6 +104,14 @@ class Reseed(warm.TestCase):
         self.assertEqual(status.state, warm.READY, status)
         self.assert_all_different(self.run_many("spoilt", min(RUNS, 100), SOURCES + AUTHKEY + "print(json.dumps(values))"))
 
+    def test_a_hook_of_a_module_is_run_at_the_zygotes_forks(self):
+        if not warm.can_add_modules():
+            self.skipTest("this host's Python has no place for a module of a layer's")
+        self.assertEqual(self.client.prepare("hooked").state, warm.READY)
+        for forks in range(3):
+            outcome = self.client.run("import preload_hooked as m; print(m.calls)", "hooked")
+            self.assertEqual(outcome.out.decode().strip(), str(["before", "parent"] * forks + ["before", "child"]), outcome)
+
     def test_the_check_can_fail(self):
         with self.assertRaises(AssertionError):
             self.assert_all_different([{"a": 1}, {"a": 2}, {"a": 1}])
@@ -128,6 +144,22 @@ class NothingOfTheZygote(warm.TestCase):
         # Every lock of the interpreter's own can be taken: imports, threads, buffers, logging.
         self.assertEqual(self.ask("import logging, threading, wave, concurrent.futures as f\n"
                                   "with f.ThreadPoolExecutor(4) as pool: print(list(pool.map(len, ['a', 'bc'])))"), [1, 2])
+
+    def test_a_fork_of_the_guests_runs_every_hook(self):
+        # Those that the zygote's own forks leave out, those that the guest registers, and in Python's order.
+        found = self.ask("""
+import logging, random
+calls = []
+os.register_at_fork(before=lambda: calls.append("before"), after_in_child=lambda: calls.append("child"))
+state = random.getstate()
+read_end, write_end = os.pipe()
+if os.fork() == 0:
+    os.write(write_end, json.dumps([calls, random.getstate() == state, logging._lock.acquire(blocking=False)]).encode())
+    os._exit(0)
+os.wait()
+print(json.dumps([json.loads(os.read(read_end, 1000)), calls, type(os.register_at_fork).__name__, random.getstate() == state]))
+""")
+        self.assertEqual(found, [[["before", "child"], False, True], ["before"], "builtin_function_or_method", True])
 
     def test_environment_and_arguments(self):
         env = ["ONE=1", "TZ=Asia/Tokyo", "EMPTY=", "PATH=/bin"]

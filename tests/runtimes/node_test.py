@@ -1,4 +1,4 @@
-"""The Node.js runtime: values, errors, surroundings, cold and started ahead."""
+"""The Node.js runtime: values, errors, environment, cold and started ahead."""
 import os
 import socket
 import tempfile
@@ -125,7 +125,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(node("process.stdout.write(Buffer.from([0, 255, 10])); process.exit(0)").out_bytes, b"\0\xff\n")
 
 
-class Surroundings(unittest.TestCase):
+class Environment(unittest.TestCase):
     def test_as_a_main_script(self):
         with tempfile.TemporaryDirectory() as directory:
             with open(directory + "/helper.js", "w") as file:

@@ -187,7 +187,7 @@ class ColdContexts(unittest.TestCase):
             self.assertEqual((outcome.out, self.context.process.wait(harness.DEADLINE)), ("bye\n", 0))
             self.assertEqual(pathlib.Path(directory, "f").read_text(), "kept")
 
-    def test_surroundings(self):
+    def test_environment(self):
         context = self.open(env=["PATH=/usr/bin:/bin", "A=ü=1"], workdir="/usr", args=["x"])
         self.assertEqual(context.run("import os, sys; os.environ['A'], os.getcwd(), sys.argv, sys.path[0]").result["text/plain"], "('ü=1', '/usr', ['', 'x'], '')")
 

@@ -1,4 +1,4 @@
-"""What a Python program sees of its surroundings: as if it were a file of its own."""
+"""What a Python program sees of its environment: as if it were a file of its own."""
 import os
 import tempfile
 import unittest
@@ -6,7 +6,7 @@ import unittest
 from harness import PYTHON, encode_job, python, run
 
 
-class Surroundings(unittest.TestCase):
+class Environment(unittest.TestCase):
     def test_arguments_environment_and_directory(self):
         with tempfile.TemporaryDirectory() as directory:
             with open(directory + "/helper.py", "w") as file:

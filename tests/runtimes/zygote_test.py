@@ -166,15 +166,18 @@ import ctypes, os, sys, ssl, random, tempfile
 sys.path.insert(0, sys.argv[1])
 import runner, zygote
 sys.modules["_glovebox_runner"] = runner
-prepare = zygote.prepare_after_fork if sys.argv[2] == "prepared" else lambda: None
 ssl.RAND_bytes(1), tempfile.mktemp()
+reseeds = ()
+if sys.argv[2] == "prepared":
+    zygote.forget_random_state()
+    reseeds = zygote.reseeds()
 for _ in range(3):
     between = os.fork()
     if between == 0:
         ctypes.CDLL(None).unshare(0x20000000)
         child = os.fork()
         if child == 0:
-            prepare()
+            for reseed in reseeds: reseed()
             print(os.getpid(), ssl.RAND_bytes(8).hex(), tempfile.mktemp(), flush=True)
             os._exit(0)
         os.waitpid(child, 0)

@@ -12,6 +12,7 @@ import _signal
 runner = sys.modules["_glovebox_runner"]
 installed = runner.load("installed")
 history = runner.load("cell_history")
+last_expression = runner.load("last_expression")
 stdin = runner.load("cell_stdin")
 
 CELLS_FD = 101  # beside runner.HIDDEN_FD: out of the way of what the code opens itself
@@ -30,12 +31,12 @@ _cancelled = False
 _missed = False  # an interrupt, while none was wanted
 
 
-def serve():
+def serve(results_fd=runner.RESULTS_FD):
     """Never returns."""
     global _owner, _cells
     _owner = os.getpid()
     _cells = _hide(runner.JOB_FD, CELLS_FD)
-    results = runner._results = runner.Results(runner.RESULTS_FD)
+    results = runner._results = runner.Results(results_fd)
     os.register_at_fork(after_in_child=_leave_pipes)
     _signal.signal(_signal.SIGINT, _on_interrupt)
     try:
@@ -192,7 +193,7 @@ def _run_cell(results, names, cell):
                 history.note_input(names, cell, text)
             head, tail = _compile(cell, text)
             if head is not None:
-                _futures |= head.co_flags & runner.FUTURE_FLAGS
+                _futures |= head.co_flags & last_expression.FUTURE_FLAGS
                 _execute(head, names, cell.name)
             if tail is not None:
                 value = _execute(tail, names, cell.name)
@@ -302,13 +303,13 @@ class NotebookFinder:
 def _compile(cell, text):
     flags = TOP_LEVEL_AWAIT | _futures
     try:
-        return runner.compile_job(text, cell.name, flags)
+        return last_expression.compile_job(text, cell.name, flags)
     except SyntaxError:
         changed = runner.load("magics").translated(text) if cell.rich else None
         if changed is None:
             raise
         runner.load("magic_commands")
-    return runner.compile_job(changed, cell.name, flags)
+    return last_expression.compile_job(changed, cell.name, flags)
 
 
 def _execute(code, names, name):

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import _thread
-from _ast import Expression
+from time import tzset
 
 RESULTS_FD = 3
 JOB_FD = 4
@@ -21,11 +21,7 @@ READY_FD = 5
 HIDDEN_FD = 100
 MAGIC = b"GBXJOB1\n"
 FUNCTION = "glovebox:function"  # the name of a job that is a call of a Lambda handler
-ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
-FUTURE_FLAGS = 0x1FFE000  # what `from __future__ import` leaves in co_flags
-MOST_CANDIDATES = 200
-MOST_TAIL = 1 << 16
-MOST_TREE = 1 << 18
+FILES = frozenset((io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom))
 
 
 class Mode:
@@ -36,7 +32,12 @@ class Mode:
 
 
 class Job:
-    __slots__ = ("env", "args", "workdir", "name", "code")
+    # `entered`: whether its directory was entered; None if nothing of _enter() was done yet.
+    __slots__ = ("env", "args", "workdir", "name", "code", "entered")
+
+    def __init__(self):
+        self.name = "main.py"
+        self.entered = None
 
 
 def read_job(fd=JOB_FD):
@@ -77,7 +78,7 @@ def parse_job(data):
     job.env = texts()
     job.args = [os.fsdecode(arg) for arg in texts()]
     job.workdir = text()
-    job.name = os.fsdecode(text()) or "main.py"
+    job.name = os.fsdecode(text()) or job.name
     job.code = text()
     if at != len(data):
         raise ValueError("the job is longer than it says")
@@ -89,22 +90,56 @@ def run_cold():
     load("figures").install()
     load("installed").install()
     load("inside").install()
-    run_job(_read_job_or_exit(), RESULTS_FD)
+    run_job(_read_job_or_exit(), Results(RESULTS_FD))
+
+
+_leave = None  # in a zygote's child: closes the results' pipe and the streams, and ends the process
+
+
+def make_ready(take, environ, leave):
+    """In a zygote, after its heap was frozen: what the run of a child needs and can have ahead.
+
+    `take` and `leave` are the native part's, `environ` is the dictionary of bytes behind os.environ.
+    """
+    global _ready, _leave
+    _leave = leave
+    job = Job()
+    job.code = None
+    source = Source(job)
+    main = _make_main(job.name, source)
+    sys.modules["__main__"] = main
+    _ready = (take, environ, job, source, main, Results(HIDDEN_FD), (source.get_source,))
 
 
 def run_forked():
-    """In the child of a zygote, prepared, and when its job has arrived. Does not return."""
-    if os.fstat(JOB_FD).st_mode & 0o170000 == 0o010000:  # a pipe: cells will come, one after the other
-        load("cells").serve()
-    run_job(_read_job_or_exit(), RESULTS_FD)
+    """In the child of a zygote, and when its job has arrived. Does not return."""
+    take, environ, job, source, main, results, lines = _ready
+    try:
+        taken = take(environ, tzset)
+    except (OSError, ValueError) as error:
+        _refuse_job(error)
+    if taken is None:  # a pipe: cells will come, one after the other
+        load("cells").serve(HIDDEN_FD)
+    job.workdir, job.name, job.code, job.entered, results._owner = taken
+    source._code, source._name = job.code, job.name
+    if main.__file__ != job.name:
+        main.__file__ = job.name
+    linecache = sys.modules.get("linecache")
+    if linecache is not None:
+        linecache.cache[job.name] = lines
+    run_job(job, results, source, main)
 
 
 def _read_job_or_exit():
     try:
         return read_job(JOB_FD)
     except (OSError, ValueError) as error:
-        os.write(2, ("glovebox: cannot read the job: %s\n" % error).encode())
-        os._exit(125)
+        _refuse_job(error)
+
+
+def _refuse_job(error):
+    os.write(2, ("glovebox: cannot read the job: %s\n" % error).encode())
+    os._exit(125)
 
 
 def prepare_streams():
@@ -118,18 +153,18 @@ def prepare_streams():
             stream.reconfigure(encoding="utf-8", errors=errors, line_buffering=True)
 
 
-def run_job(job, result_fd):
+def run_job(job, results, source=None, main=None):
     """Runs the job as __main__ and ends the process with its exit status."""
     global _results
-    _results = Results(result_fd)
+    _results = results
     if job.name == FUNCTION:
         load("lambda_handler").run(job, _results, globals())
-    source = main = None
     status = 0
     try:
         _enter(job)
-        source = Source(job)
-        main = _new_main(job.name, source)
+        if main is None:
+            source = Source(job)
+            main = _new_main(job.name, source)
         head, tail = compile_job(source.text(), job.name)
         if head is not None:
             exec(head, main.__dict__)
@@ -157,7 +192,19 @@ def _report(error, name, source):
 
 
 def _enter(job):
-    """Environment, arguments, directory, descriptors."""
+    """Environment, arguments, directory, descriptors: what take_job() has done in a zygote's child."""
+    if job.entered:
+        return
+    if job.entered is None:
+        _set_environment(job)
+    try:
+        os.chdir(job.workdir)
+    except OSError as error:
+        raise SystemExit("glovebox: cannot enter the working directory: %s" % error) from None
+    sys.path.insert(0, os.fsdecode(job.workdir))
+
+
+def _set_environment(job):
     for fd in (JOB_FD, READY_FD):
         try:
             os.close(fd)
@@ -172,21 +219,16 @@ def _enter(job):
         if name and equals:
             environ[name] = value
     if environ.get(b"TZ") != old_zone:
-        import time
-
-        time.tzset()
+        tzset()
     sys.argv = [job.name, *job.args]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv = [sys.executable, *sys.argv]
-    try:
-        os.chdir(job.workdir)
-    except OSError as error:
-        raise SystemExit("glovebox: cannot enter the working directory: %s" % error) from None
-    sys.path.insert(0, os.fsdecode(job.workdir))
 
 
 class Source:
     """The job's code, for compile() and, as a module's __loader__, for tracebacks and inspect."""
+
+    __slots__ = ("_code", "_name")
 
     def __init__(self, job):
         self._code = job.code
@@ -215,96 +257,22 @@ class Source:
         return False
 
 
-def _new_main(name, source):
+def _make_main(name, source):
     main = type(sys)("__main__")
     main.__file__ = name
     main.__cached__ = None
     main.__loader__ = source
     main.__builtins__ = builtins
-    sys.modules["__main__"] = main
+    return main
+
+
+def _new_main(name, source):
+    main = sys.modules["__main__"] = _make_main(name, source)
     linecache = sys.modules.get("linecache")
     if linecache is not None:
         # A lazy entry: split into lines only when needed.
         linecache.cache[name] = (source.get_source,)
     return main
-
-
-def compile_job(text, name, flags=0):
-    """Two code objects, either may be None: all but the last expression, and that expression.
-
-    Making a tree of Python objects of the whole source is slow and, for megabytes of it, enormous.
-    So only the last statement becomes one. Where it starts is found by trying lines from the end:
-    if what is before such a line is complete, and what follows is, then that is how it divides.
-    """
-    end = start = len(text.rstrip(" \t\n\f"))
-    whole = None
-    for _ in range(MOST_CANDIDATES):
-        if start <= 0:
-            break
-        start = text.rfind("\n", 0, start) + 1
-        if end - start > MOST_TAIL:
-            break
-        if text[start] not in " \t\f\n#)]}":
-            lines = text.count("\n", 0, start)
-            after = text[start:]
-            tree = _tree_of(after, lines, name, flags)
-            if tree is not None and ("__future__" not in after or start == 0):
-                if not _gives_value(tree, after, lines):
-                    break
-                try:
-                    return _divide(text, start, lines, tree, name, flags)
-                except (SyntaxError, ValueError, MemoryError, RecursionError):
-                    if whole is None:
-                        whole = _compile_whole(text, name, flags)
-                    if len(text) > MOST_TREE:
-                        break
-        start -= 1
-    return whole or _compile_whole(text, name, flags), None
-
-
-def _compile_whole(text, name, flags):
-    if "\0" in text:
-        raise SyntaxError("source code cannot contain null bytes")
-    return compile(text, name, "exec", flags, True)
-
-
-def _tree_of(after, lines, name, flags):
-    try:
-        return compile("\n" * lines + after, name, "exec", ONLY_AST | flags, True)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-
-
-def _gives_value(tree, after, lines):
-    last = tree.body[-1]
-    if type(last).__name__ != "Expr":
-        return False
-    if ";" not in after:
-        return True
-    rest = after[_offset(after, last.end_lineno - lines, last.end_col_offset) :]
-    return not rest.lstrip(" \t\n)").startswith(";")
-
-
-def _divide(text, start, lines, tree, name, flags):
-    last = tree.body[-1]
-    if len(tree.body) > 1:  # `x = 1; x`
-        start += _offset(text[start:], last.lineno - lines, last.col_offset)
-        # An opening parenthesis is not part of the node.
-        start = text.rindex(";", 0, start) + 1 if text[start - 1] not in ";\n" else start
-    head = None
-    if start > 0:
-        head = compile(text[:start], name, "exec", flags, True)
-        flags |= head.co_flags & FUTURE_FLAGS
-    return head, compile(Expression(last.value), name, "eval", flags, True)
-
-
-def _offset(text, line, column):
-    """Where `line` (from 1) and `column` (in UTF-8 bytes), as a tree tells them, are in `text`."""
-    at = 0
-    for _ in range(line - 1):
-        at = text.index("\n", at) + 1
-    end = text.find("\n", at)
-    return at + len(text[at : end if end >= 0 else len(text)].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "surrogatepass"))
 
 
 def _exit_status(error):
@@ -327,8 +295,13 @@ def results():
 class Results:
     """The pipe for JSON lines. Silent when the reader has gone, and in processes that guest code forked."""
 
+    __slots__ = ("_owner", "_fd")
+
     def __init__(self, fd):
         self._owner = os.getpid()
+        if fd == HIDDEN_FD:  # where a zygote's child has it from the beginning
+            self._fd = fd
+            return
         try:
             self._fd = os.dup2(fd, HIDDEN_FD, False)
             os.close(fd)
@@ -342,11 +315,13 @@ class Results:
     def send(self, line):
         if self._fd < 0 or os.getpid() != self._owner:
             return
-        view = memoryview(line)
         try:
-            os.set_blocking(self._fd, True)
+            written = _write(self._fd, line)
+            if written == len(line):
+                return
+            view = memoryview(line)[written:]
             while view:
-                view = view[os.write(self._fd, view) :]
+                view = view[_write(self._fd, view) :]
         except OSError:
             self._fd = -1
 
@@ -354,6 +329,14 @@ class Results:
         if self._fd >= 0:
             _quietly(os.close, self._fd)
             self._fd = -1
+
+
+def _write(fd, data):
+    try:
+        return os.write(fd, data)
+    except BlockingIOError:  # the program made it so
+        os.set_blocking(fd, True)
+        return os.write(fd, data)
 
 
 def load(name):
@@ -372,12 +355,18 @@ def load(name):
     return module
 
 
+compile_job = load("last_expression").compile_job
+
+
 def _finish(status, main):
     """What an interpreter does at its end, as far as a program can tell; the rest is not worth a fork's time."""
-    _quietly(_wait_for_threads)
+    threading = sys.modules.get("threading")
+    if threading is not None and (_thread._count() or getattr(threading, "_threading_atexits", True)):
+        _quietly(threading._shutdown)
     if "matplotlib.pyplot" in sys.modules:
         _quietly(_send_open_figures)
-    _quietly(atexit._run_exitfuncs)
+    if atexit._ncallbacks():
+        _quietly(atexit._run_exitfuncs)
     # Before the collector: in a cycle it may take a file's buffer away from under its text.
     _quietly(_flush_files)
     if main is not None and _thread._count() == 0:
@@ -385,18 +374,19 @@ def _finish(status, main):
         _quietly(_forget_globals, main.__dict__)
         _quietly(gc.collect)
         _quietly(_flush_files)
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        if stream is not None:
-            _quietly(stream.flush)
+    _flush_streams(sys.__stdout__, sys.__stderr__)
+    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
+        _flush_streams(sys.stdout, sys.stderr)
     if status is None:  # a KeyboardInterrupt: die of the signal, as python does
         _quietly(_die_of_sigint)
         status = 130
     # The kernel takes this process's memory apart before it closes its pipes: 0.4 ms, and 2.4 ms
     # with the data stack. The client need not wait for that.
     _results.send(b'{"type":"exit","code":%d}\n' % status)
+    if _leave is not None:
+        _leave(_results._fd, status)
     _results.close()
-    for fd in (0, 1, 2):
-        _quietly(os.close, fd)
+    os.closerange(0, 3)
     os._exit(status)
 
 
@@ -407,14 +397,14 @@ def _quietly(function, *arguments):
         pass
 
 
-def _wait_for_threads():
-    threading = sys.modules.get("threading")
-    if threading is not None:
-        threading._shutdown()
-
-
 def _send_open_figures():
     load("display").send_open_figures(_results)
+
+
+def _flush_streams(*streams):
+    for stream in streams:
+        if stream is not None:
+            _quietly(stream.flush)
 
 
 def _forget_globals(names):
@@ -431,7 +421,7 @@ def _flush_files():
     # What is still open and reachable from elsewhere. In a zygote's child its frozen heap is not
     # among the collector's objects, so this looks at what the guest made.
     for thing in gc.get_objects():
-        if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+        if type(thing) in FILES:
             _quietly(thing.flush)
 
 

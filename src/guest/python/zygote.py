@@ -12,11 +12,17 @@ import os
 import sys
 
 LAUNCHER_FD = 3
+# Modules whose at-fork hooks are for forks beside other threads, which a zygote has none of: they
+# make new locks in place of those that another thread may hold. random's only seeds, as reseeds() do.
+QUIET_MODULES = {"random", "threading", "logging", "concurrent.futures.thread"}
+USUAL_THREAD = 3  # kUsualThread of zygote_module.cc
+REHEARSALS = 16
 
 
 def main():
     native = load_native()
     descriptors = open_descriptors()
+    register_at_fork = collect_fork_hooks(native)
     runner = load_parts()
     for name in sys.argv[1:]:
         try:
@@ -33,11 +39,21 @@ def main():
     reason = why_not_fit(descriptors)
     if reason is not None:
         give_up(native, "refused: ", reason)
+    os.register_at_fork = sys.modules["posix"].register_at_fork = register_at_fork
     make_streams()
     hide()
+    forget_random_state()
     gc.collect()
+    gc.freeze()  # a rehearsal collects, too, and would go through all of it each time
+    for _ in range(REHEARSALS):
+        rehearse()
+    thread = sys.modules["threading"].main_thread()
+    thread._native_id = USUAL_THREAD
+    gc.collect()
+    native.fill_holes()
     gc.freeze()
-    native.serve(LAUNCHER_FD, prepare_after_fork, runner.run_forked)
+    runner.make_ready(native.take_job, os.environb._data, native.leave)
+    native.serve(LAUNCHER_FD, reseeds(), thread._set_native_id, rehearse, runner.run_forked)
 
 
 def give_up(native, what, why):
@@ -173,6 +189,7 @@ def make_streams():
     try:
         for fd, end in ((0, read_end), (1, write_end), (2, write_end)):
             os.dup2(end, fd)
+        os.write(1, b"x")  # which looks this name up in the C library, where each child would
         sys.stdin = sys.__stdin__ = text_stream(0, "r", "surrogateescape", "<stdin>")
         sys.stdout = sys.__stdout__ = text_stream(1, "w", "surrogateescape", "<stdout>")
         sys.stderr = sys.__stderr__ = text_stream(2, "w", "backslashreplace", "<stderr>")
@@ -205,24 +222,27 @@ def hide():
             delattr(sys, name)
 
 
-def prepare_after_fork(hurry=False):
-    """Everything random that a zygote's children would otherwise share. Only what is loaded is touched.
+def collect_fork_hooks(native):
+    """From now on at-fork hooks are kept by the native part; the function that registers real ones."""
+    real = os.register_at_fork
 
-    In a hurry there is no rehearsal: it saves the run time, but costs more than that in all.
-    """
+    def register_at_fork(*, before=None, after_in_child=None, after_in_parent=None):
+        hooks = (before, after_in_child, after_in_parent)
+        if not all(hook is None or callable(hook) for hook in hooks) or hooks == (None, None, None):
+            return real(before=before, after_in_child=after_in_child, after_in_parent=after_in_parent)  # which says why not
+        native.add_fork_hooks(*hooks, sys._getframe(1).f_globals.get("__name__") in QUIET_MODULES)
+
+    native.collect_fork_hooks(real)
+    os.register_at_fork = sys.modules["posix"].register_at_fork = register_at_fork
+    return real
+
+
+def forget_random_state():
+    """What would be the same in all children and need not be made anew in each."""
     modules = sys.modules
-    # random: Mersenne Twister in user space. The module's own at-fork hook seeds it too, where the
-    # fork ran the hooks; this does not depend on it.
+    # Also its second half of a pair, which only this forgets.
     if (module := modules.get("random")) is not None:
         module.seed()
-    # numpy.random's global legacy generator has no hook at all. default_rng() takes new entropy
-    # from the kernel each time, so it needs nothing.
-    if (module := modules.get("numpy.random")) is not None:
-        module.seed(None)
-    # OpenSSL notices a fork by a changed pid alone, and in two pid namespaces pids can be the same.
-    # Adding to its primary generator makes the others take new seed from it.
-    if (module := modules.get("ssl")) is not None:
-        module.RAND_add(os.urandom(32), 32.0)
     # tempfile's names come from a random.Random of its own that is renewed on a changed pid; its
     # directory was found with the zygote's environment.
     if (module := modules.get("tempfile")) is not None:
@@ -234,16 +254,28 @@ def prepare_after_fork(hurry=False):
         module._last_timestamp = None
         # libuuid keeps a node of its own, and would give every child the zygote's.
         module._generate_time_safe = None
+
+
+def reseeds():
+    """What each child calls for everything random that it would otherwise share with others. Only
+    what is loaded is touched."""
+    modules = sys.modules
+    calls = []
+    # random: Mersenne Twister in user space. The native method of its base class: one call.
+    if (module := modules.get("random")) is not None:
+        calls.append(super(module.Random, module._inst).seed)
+    # numpy.random's global legacy generator has no hook at all. default_rng() takes new entropy
+    # from the kernel each time, so it needs nothing.
+    if (module := modules.get("numpy.random")) is not None:
+        calls.append(module.seed)
+    # OpenSSL notices a fork by a changed pid alone, and in two pid namespaces pids can be the same.
+    # Adding to its primary generator makes the others take new seed from it.
+    if (module := modules.get("ssl")) is not None:
+        calls.append(lambda add=module.RAND_add: add(os.urandom(32), 32.0))
     # multiprocessing made its secret when it was imported.
     if (module := modules.get("multiprocessing.process")) is not None:
-        module.current_process().authkey = os.urandom(32)
-    # The kernel's thread id is cached, and was the zygote's.
-    if (module := modules.get("threading")) is not None:
-        main = module.main_thread()
-        if hasattr(main, "_set_native_id"):
-            main._set_native_id()
-    if not hurry:
-        rehearse(modules["_glovebox_runner"])
+        calls.append(lambda process=module.current_process(): setattr(process, "authkey", os.urandom(32)))
+    return tuple(calls)
 
 
 # Something of everything that runs usually do.
@@ -267,18 +299,18 @@ f(2)["2"]
 """
 
 
-def rehearse(runner):
+def rehearse():
     """Does what the job will do, with nothing to show for it, before a client waits.
 
     The first touch of a page that is shared with the zygote costs two microseconds, and a small run
-    touches hundreds of them.
+    touches hundreds of them. The zygote itself does it until nothing changes any more: the
+    interpreter writes to its code while that is new, and looks up names of libraries once.
     """
+    runner = sys.modules["_glovebox_runner"]
     names = {"__name__": "rehearsal", "__builtins__": sys.modules["builtins"]}
-    data = runner.MAGIC + b"\1\0\0\0\3\0\0\0A=B" + b"\0\0\0\0" * 4
-    job = runner.parse_job(data)
-    os.environb[b"A"] = job.env[0]
-    os.environ.clear()
-    os.fstat(0), os.getpid(), os.fsdecode(b"/")
+    job = runner.Job()
+    job.code, job.name = b"f(2)", "rehearsal.py"
+    os.getpid(), os.fsdecode(b"/")
     head, tail = runner.compile_job(REHEARSAL, "rehearsal.py")
     exec(head, names)
     eval(tail, names)

@@ -1,7 +1,8 @@
 // _glovebox_zygote: the native half of a Python zygote, an extension module of the stable ABI.
 //
-// serve(fd, prepare, run) waits for sandboxes to join. For each, one process is forked that ends up
-// inside as an ordinary guest: sealed, with the sandbox's own streams and nothing of the zygote's.
+// serve(fd, reseed, set_thread, rehearse, run) waits for sandboxes to join. For each, one process
+// is forked that ends up inside as an ordinary guest: sealed, with the sandbox's own streams and
+// nothing of the zygote's.
 //
 //   zygote --vfork--> joiner: enters the cgroups and namespaces, one after the other
 //                       | vfork
@@ -9,8 +10,10 @@
 //                     shim: the first that is really in the sandbox's pid namespace
 //                       | fork            (the only copy of the interpreter that is made)
 //                       v
-//                     guest: no capability, the guest's user, Landlock, filters; then prepare(),
-//                            "ready" on its socket, a wait for the job, run(), and never back here
+//                     guest: no capability, the guest's user, Landlock, filters; then reseed,
+//                     perhaps
+//                            rehearse(), "ready" on its socket, a wait for the job, run(), and
+//                            never back here
 //
 // Joiner and shim share our memory and stop us until they end (vfork), so joining costs no second
 // copy of the page tables. The joiner may join because our user made the sandbox's user namespace;
@@ -39,15 +42,26 @@
 
 #include "guest/agent/init/guest_ids.h"
 #include "guest/agent/init/seccomp_filter.h"
+#include "guest/python/fork_hooks.h"
+#include "guest/python/guest_job.h"
+#include "guest/python/heap_holes.h"
 
 namespace {
+
+using glovebox::python::ForkHooks;
+using glovebox::python::run_at_forks;
 
 // As wire/guest/sandbox_plan.h has them.
 constexpr int kNamespaces = 7;
 constexpr int kRuntimeFds = 6;  // stdin, stdout, stderr, results, job, socket
 constexpr int kMaxCgroups = 8;
 constexpr int kMaxFds = kNamespaces + kMaxCgroups + kRuntimeFds + 1;
-constexpr int kHigh = 64;  // above every number that a guest starts with
+constexpr int kHigh = 128;  // above every number that a guest starts with
+// Where each of them is in the guest; results as runner.py's HIDDEN_FD.
+constexpr int kPlaces[kRuntimeFds + 1] = {0, 1, 2, 100, 4, 5, 6};
+constexpr int kLandlock = 6;  // which of them it is, and where
+// What is usual for a run's guest, after the agent and the shim.
+constexpr long kUsualThread = 3;
 
 // What the launcher says of a sandbox that is to be joined; its descriptors come along.
 struct Join {
@@ -55,7 +69,7 @@ struct Join {
   unsigned char cgroups;
   unsigned char change_user;
   unsigned char landlock;
-  unsigned char hurry;    // others wait: prepare() leaves out what only saves time later
+  unsigned char hurry;    // others wait: no rehearsal, which only saves time later
   unsigned char session;  // it becomes a session's user, who may become root inside
   unsigned char slowing;  // how many cgroups, the last of them, only the guest itself enters
 };
@@ -130,19 +144,30 @@ int enter(const Sandbox& sandbox) {
   return 0;
 }
 
-// In the guest: its own descriptors from 0 on, and no other.
+// In the guest: its own descriptors at their places, and no other.
 int take_descriptors(const Sandbox& sandbox) {
   const int count = kRuntimeFds + sandbox.join.landlock;
-  int high[kRuntimeFds + 1];
+  int from[kRuntimeFds + 1];
   for (int i = 0; i < count; ++i) {
-    high[i] = fcntl(descriptor_of(sandbox, i), F_DUPFD, kHigh);
-    if (high[i] < 0) return errno;
+    from[i] = descriptor_of(sandbox, i);
+    // Where one is in the way of another it is moved first. Those of the namespaces came before
+    // them, so usually all of them are above the low places.
+    const bool in_the_way = from[i] <= kLandlock || from[i] == kPlaces[3];
+    if (in_the_way) from[i] = fcntl(from[i], F_DUPFD, kHigh);
+    if (from[i] < 0) return errno;
   }
   for (int i = 0; i < count; ++i) {
     // The streams stay over an exec; the others are the runtime's own.
-    if (dup3(high[i], i, i < 3 ? 0 : O_CLOEXEC) < 0) return errno;
+    if (dup3(from[i], kPlaces[i], i < 3 ? 0 : O_CLOEXEC) < 0) return errno;
   }
-  return syscall(SYS_close_range, static_cast<unsigned>(count), ~0u, 0) == 0 ? 0 : errno;
+  const auto close_between = [](unsigned first, unsigned last) {
+    return syscall(SYS_close_range, first, last, 0) == 0;
+  };
+  // All three: the first is what the results were at when every place was its own number.
+  const unsigned results = static_cast<unsigned>(kPlaces[3]);
+  if (!close_between(3, 3)) return errno;
+  if (!close_between(static_cast<unsigned>(kPlaces[count - 1]) + 1, results - 1)) return errno;
+  return close_between(results + 1, ~0u) ? 0 : errno;
 }
 
 // What root inside a session can have: see session_caps in guest/agent. Programs that change users
@@ -197,7 +222,6 @@ int seal(const Sandbox& sandbox) {
   if (syscall(SYS_capset, &header, none) != 0) return errno;
   if (!session && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   if (sandbox.join.landlock != 0) {
-    constexpr int kLandlock = kRuntimeFds;  // where take_descriptors put it
     if (syscall(SYS_landlock_restrict_self, kLandlock, 0) != 0) return errno;
     close(kLandlock);
   }
@@ -209,11 +233,26 @@ int seal(const Sandbox& sandbox) {
   return prctl(PR_SET_DUMPABLE, 1) == 0 ? 0 : errno;
 }
 
+// What the zygote was given to call in each child.
+struct Calls {
+  PyObject* reseed;      // a tuple
+  PyObject* set_thread;  // when the thread's number is not the usual one
+  PyObject* rehearse;
+  PyObject* run;
+};
+
+void call(PyObject* function) {
+  if (PyObject_CallFunctionObjArgs(function, nullptr) == nullptr) _exit(70);
+}
+
 // In the guest, sealed. Never returns.
-[[noreturn]] void run_as_guest(bool hurry, PyObject* prepare, PyObject* run) {
+[[noreturn]] void run_as_guest(bool hurry, const Calls& calls) {
   constexpr int kSocket = 5;
-  PyObject* done = PyObject_CallFunctionObjArgs(prepare, hurry ? Py_True : Py_False, nullptr);
-  if (done == nullptr) _exit(70);
+  for (Py_ssize_t i = 0; i < PyTuple_Size(calls.reseed); ++i) {
+    call(PyTuple_GetItem(calls.reseed, i));
+  }
+  if (syscall(SYS_gettid) != kUsualThread) call(calls.set_thread);
+  if (!hurry) call(calls.rehearse);
   char byte = 'r';
   if (write(kSocket, &byte, 1) != 1) _exit(0);
   ssize_t got = -1;
@@ -222,8 +261,8 @@ int seal(const Sandbox& sandbox) {
   } while (got < 0 && errno == EINTR);
   if (got != 1) _exit(0);  // the sandbox was ended
   close(kSocket);
-  done = PyObject_CallFunctionObjArgs(run, nullptr);
-  _exit(done == nullptr ? 70 : 0);
+  call(calls.run);
+  _exit(0);
 }
 
 // Waits until every process between the zygote and the guest has exited and closed the gate.
@@ -241,10 +280,11 @@ void wait_at(const int gate[2]) {
 }
 
 // The guest's process begins here and does not come back; the zygote returns 0 or an errno.
-int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
+int fork_into(Sandbox& sandbox, const Calls& calls) {
   int volatile error = 0;  // shared with joiner and shim
   int gate[2];
   if (pipe2(gate, O_CLOEXEC) != 0) return errno;
+  run_at_forks(ForkHooks::kNeeded);
   PyOS_BeforeFork();
   const pid_t joiner = vfork();
   if (joiner == 0) {
@@ -266,7 +306,8 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
         if (failed == 0) failed = seal(sandbox);
         if (failed != 0) _exit(71);
         PyOS_AfterFork_Child();
-        run_as_guest(sandbox.join.hurry != 0, prepare, run);
+        run_at_forks(ForkHooks::kAll);
+        run_as_guest(sandbox.join.hurry != 0, calls);
       }
       if (guest < 0) error = errno;
       _exit(0);
@@ -283,6 +324,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   close(gate[0]);
   close(gate[1]);
   PyOS_AfterFork_Parent();
+  run_at_forks(ForkHooks::kAll);
   return error;
 }
 
@@ -321,17 +363,25 @@ void clear_start_arguments() {
 
 PyObject* serve(PyObject*, PyObject* args) {
   int socket = -1;
-  PyObject* prepare = nullptr;
-  PyObject* run = nullptr;
-  if (!PyArg_ParseTuple(args, "iOO:serve", &socket, &prepare, &run)) return nullptr;
+  Calls calls{};
+  if (!PyArg_ParseTuple(args, "iO!OOO:serve", &socket, &PyTuple_Type, &calls.reseed,
+                        &calls.set_thread, &calls.rehearse, &calls.run)) {
+    return nullptr;
+  }
   clear_start_arguments();
+  // The child's half of a fork, once here: what it looks up in libraries is then looked up. There
+  // is one thread, so it changes nothing else; hooks would take this process for a child.
+  run_at_forks(ForkHooks::kNone);
+  PyOS_BeforeFork();
+  PyOS_AfterFork_Child();
+  run_at_forks(ForkHooks::kAll);
   if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return PyErr_SetFromErrno(PyExc_OSError);
   while (true) {
     Sandbox sandbox;
     const int got = receive(socket, sandbox);
     if (got == 0) _exit(0);
     if (got < 0) return PyErr_SetFromErrno(PyExc_OSError);
-    const int error = fork_into(sandbox, prepare, run);
+    const int error = fork_into(sandbox, calls);
     close_all(sandbox);
     if (error != 0) {
       char text[64];
@@ -358,9 +408,20 @@ PyObject* give_up(PyObject*, PyObject* args) {
   _exit(1);
 }
 
+// collect_fork_hooks(os.register_at_fork): from now on those that add_fork_hooks() adds are run.
+PyObject* collect_fork_hooks(PyObject*, PyObject* register_at_fork) {
+  if (!glovebox::python::install_fork_hooks(register_at_fork)) return nullptr;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"serve", serve, METH_VARARGS, nullptr},
     {"give_up", give_up, METH_VARARGS, nullptr},
+    {"collect_fork_hooks", collect_fork_hooks, METH_O, nullptr},
+    {"add_fork_hooks", glovebox::python::add_fork_hooks, METH_VARARGS, nullptr},
+    {"fill_holes", glovebox::python::fill_holes, METH_NOARGS, nullptr},
+    {"take_job", glovebox::python::take_job, METH_VARARGS, nullptr},
+    {"leave", glovebox::python::leave, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
