@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "probe/cgroup_layout.h"
-#include "probe/cgroups.h"
+#include "probe/cgroups/cgroup_layout.h"
+#include "probe/cgroups/cgroups.h"
+#include "probe/cgroups/own_cgroups.h"
+#include "probe/cgroups/user_scope.h"
 #include "probe/kernel_text.h"
-#include "probe/own_cgroups.h"
-#include "probe/user_scope.h"
 #include "sys/cgroup_directory.h"
 
 namespace glovebox::launcher {

@@ -18,11 +18,11 @@
 #include "launcher/server/listener.h"
 #include "launcher/server/server.h"
 #include "launcher/state_dir.h"
-#include "probe/cgroup_layout.h"
-#include "probe/host_totals.h"
+#include "probe/cgroups/cgroup_layout.h"
+#include "probe/host_limits/host_totals.h"
+#include "probe/host_limits/limits.h"
+#include "probe/host_limits/shares.h"
 #include "probe/kernel_text.h"
-#include "probe/limits.h"
-#include "probe/shares.h"
 #include "sys/clone.h"
 
 namespace glovebox::launcher {

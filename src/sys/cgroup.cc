@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/log.h"
 #include "sys/cgroup_directory.h"
@@ -135,40 +136,53 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
 }
 
 void Cgroup::set_limits(const CgroupLimits& limits) {
-  const std::string bytes = std::to_string(limits.memory_bytes);
+  const std::optional<CgroupLimits> before = std::exchange(limits_, limits);
+  const auto is_new = [&](auto CgroupLimits::*what) {
+    return !before || *before.*what != limits.*what;
+  };
+  const bool memory = is_new(&CgroupLimits::memory_bytes) || is_new(&CgroupLimits::socket_bytes);
+  const bool cpu = is_new(&CgroupLimits::cpu_thousandths);
+  // The kernel's default needs no setting.
+  const bool weight = limits.cpu_weight != (before ? before->cpu_weight : kFullCpuWeight);
+  for (const Part& part : parts_) {
+    if (part.pids && is_new(&CgroupLimits::pids)) {
+      features_.pids = set_control(part, "pids.max", std::to_string(limits.pids));
+    }
+    if (part.memory && memory) features_.memory = set_memory(part, limits);
+    if (part.cpu && cpu) {
+      const std::string quota = quota_us(limits.cpu_thousandths, kCpuPeriodUs);
+      const std::string period = std::to_string(kCpuPeriodUs);
+      features_.cpu = part.v2 ? set_control(part, "cpu.max", quota + " " + period)
+                              : set_control(part, "cpu.cfs_period_us", period) &&
+                                    set_control(part, "cpu.cfs_quota_us", quota);
+    }
+    if (part.cpu && weight) {
+      // v2's default is 100, and its least 1.
+      const std::uint32_t v2_weight = std::max(1u, limits.cpu_weight * 100 / kFullCpuWeight);
+      (void)(part.v2 ? set_control(part, "cpu.weight", std::to_string(v2_weight))
+                     : set_control(part, "cpu.shares", std::to_string(limits.cpu_weight)));
+    }
+  }
+}
+
+bool Cgroup::set_control(const Part& part, const char* file, const std::string& value) {
+  return write_control(part.dir.get(), file, value).has_value();
+}
+
+bool Cgroup::set_memory(const Part& part, const CgroupLimits& limits) {
+  if (part.v2) return set_control(part, "memory.max", std::to_string(limits.memory_bytes));
   const std::uint64_t sockets = limits.socket_bytes != 0
                                     ? limits.socket_bytes
                                     : split_memory(limits.memory_bytes).socket_bytes;
-  const std::string v1_bytes = std::to_string(limits.memory_bytes - sockets);
-  const std::string quota = quota_us(limits.cpu_thousandths, kCpuPeriodUs);
-  const std::string period = std::to_string(kCpuPeriodUs);
-  for (const Part& part : parts_) {
-    const int dir = part.dir.get();
-    const auto set = [dir](const char* file, const std::string& value) {
-      return write_control(dir, file, value).has_value();
-    };
-    if (part.pids) features_.pids = set("pids.max", std::to_string(limits.pids));
-    if (part.memory && part.v2) features_.memory = set("memory.max", bytes);
-    if (part.memory && !part.v2) {
-      features_.memory = set("memory.limit_in_bytes", v1_bytes);
-      // Absent without swap accounting; with it, memory and swap together get the same bound, and
-      // have to be raised before memory alone can be.
-      (void)set("memory.memsw.limit_in_bytes", v1_bytes);
-      if (!features_.memory) features_.memory = set("memory.limit_in_bytes", v1_bytes);
-      // Counted only once it has a limit.
-      (void)set("memory.kmem.tcp.limit_in_bytes", std::to_string(sockets));
-    }
-    if (part.cpu && part.v2) features_.cpu = set("cpu.max", quota + " " + period);
-    if (part.cpu && !part.v2) {
-      features_.cpu = set("cpu.cfs_period_us", period) && set("cpu.cfs_quota_us", quota);
-    }
-    if (part.cpu && limits.cpu_weight != kFullCpuWeight) {
-      // v2's default is 100, and its least 1.
-      const std::uint32_t v2_weight = std::max(1u, limits.cpu_weight * 100 / kFullCpuWeight);
-      (void)(part.v2 ? set("cpu.weight", std::to_string(v2_weight))
-                     : set("cpu.shares", std::to_string(limits.cpu_weight)));
-    }
-  }
+  const std::string bytes = std::to_string(limits.memory_bytes - sockets);
+  bool is_set = set_control(part, "memory.limit_in_bytes", bytes);
+  // Absent without swap accounting; with it, memory and swap together get the same bound, and have
+  // to be raised before memory alone can be.
+  (void)set_control(part, "memory.memsw.limit_in_bytes", bytes);
+  if (!is_set) is_set = set_control(part, "memory.limit_in_bytes", bytes);
+  // Counted only once it has a limit.
+  (void)set_control(part, "memory.kmem.tcp.limit_in_bytes", std::to_string(sockets));
+  return is_set;
 }
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
@@ -177,6 +191,7 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
     name_ = std::move(other.name_);
     parts_ = std::move(other.parts_);
     features_ = other.features_;
+    limits_ = other.limits_;
     other.parts_.clear();
   }
   return *this;

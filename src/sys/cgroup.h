@@ -124,11 +124,12 @@ class Cgroup {
   // directories by writing "0" to each. The kernel checks the rights of the process that opened
   // them. The v2 one is for a process that cannot be cloned into it, and takes the system-wide
   // lock. First those that only count, then the `*throttling` ones that slow a process down or stop
-  // it (v1's cpu and freezer): a process that others wait for leaves these to its child.
+  // it (v1's cpu and freezer): a process that others wait for leaves these to its child. A v2 one
+  // is the first.
   enum class JoinV2 : bool { kNo, kYes };
   Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo,
                                                 std::size_t* throttling = nullptr) const;
-  // Sets them anew; features() tells which of them hold.
+  // Sets those that are others than before; features() tells which of them hold.
   void set_limits(const CgroupLimits& limits);
   // The v2 directory, which a process is born into (clone_into); -1 if there is none.
   int v2_dir() const;
@@ -167,6 +168,8 @@ class Cgroup {
     bool v2 = false;
     bool memory = false, pids = false, cpu = false, cpuacct = false, freezer = false;
   };
+  static bool set_control(const Part& part, const char* file, const std::string& value);
+  static bool set_memory(const Part& part, const CgroupLimits& limits);
   Result<> remove_parts(bool memory_too);
   Result<> remove_part(Part& part, bool waits);
   Result<> add_part(const std::string& parent, Part part);
@@ -175,6 +178,7 @@ class Cgroup {
   std::string name_;
   std::vector<Part> parts_;
   CgroupFeatures features_;
+  std::optional<CgroupLimits> limits_;  // as they were set last
 };
 
 }  // namespace glovebox::sys

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 namespace glovebox::sys {
 namespace {
@@ -74,6 +76,42 @@ TEST_F(CgroupTree, OnV1TheSocketsShareIsTakenOutOfTheMemory) {
   std::ofstream(dir / "memory.kmem.tcp.usage_in_bytes") << "24";
   EXPECT_EQ(group->now().memory_bytes, 1024u);
   EXPECT_EQ(group->now().socket_bytes, 24u);
+  for (const auto& entry : fs::directory_iterator(dir)) fs::remove(entry.path());
+}
+
+TEST_F(CgroupTree, OnlyLimitsThatChangeAreWritten) {
+  auto group = Cgroup::create(CgroupRoots{.v2 = root_, .v2_controls = true}, nullptr, "some", {});
+  ASSERT_TRUE(group);
+  const fs::path dir = root_ / "some";
+  const auto empty_files = [&dir] {
+    for (const char* name : {"memory.max", "pids.max", "cpu.max", "cpu.weight"}) {
+      std::ofstream(dir / name) << "";
+    }
+  };
+  const auto written = [&dir] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir)) {
+      if (fs::file_size(entry.path()) > 0) names.insert(entry.path().filename());
+    }
+    return names;
+  };
+  using Names = std::set<std::string>;
+  CgroupLimits limits{.memory_bytes = 144u << 20, .pids = 9, .cpu_thousandths = 1000};
+  empty_files();
+  group->set_limits(limits);
+  EXPECT_EQ(written(), (Names{"memory.max", "pids.max", "cpu.max"}));
+  empty_files();
+  group->set_limits(limits);
+  EXPECT_EQ(written(), Names());
+  limits.cpu_weight = 512;
+  group->set_limits(limits);
+  EXPECT_EQ(written(), Names{"cpu.weight"});
+  empty_files();
+  limits.cpu_weight = kFullCpuWeight;
+  limits.pids = 10;
+  group->set_limits(limits);
+  EXPECT_EQ(written(), (Names{"cpu.weight", "pids.max"}));
+  EXPECT_TRUE(group->features().memory) << "as it was set before";
   for (const auto& entry : fs::directory_iterator(dir)) fs::remove(entry.path());
 }
 

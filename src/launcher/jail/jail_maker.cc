@@ -236,8 +236,10 @@ void JailMaker::finish(JailSetup& setup, Result<bool> done) {
   const bool is_second_try = setup.is_second_try;
   const bool broker_died = error.code() != Errc::kPolicy && setup.broker_is_gone();
   JailRequest request = setup.take_request();
-  if (request.create.warm && error.code() == Errc::kTimeout) {
-    nurseries_.setup_timed_out(request.create.template_name);
+  const std::string& name = request.create.template_name;
+  if (request.create.warm && error.code() == Errc::kTimeout && is_dynamic_template_id(name) &&
+      Clock::now() >= nurseries_.last_arrival(name) + Sandbox::kJoinTimeout) {
+    nurseries_.setup_timed_out(name);
   }
   setups_.erase(at);
   if (broker_died) (void)nurseries_.remove_dead_nurseries(0);
@@ -280,7 +282,7 @@ void JailMaker::drop_spare() {
   constexpr int kExitTimeoutMs = 2000;
   pollfd dead{spare_->pidfd(), POLLIN, 0};
   ::poll(&dead, 1, kExitTimeoutMs);
-  (void)spare_->finish();
+  (void)spare_->finish(Sandbox::Report::kNothing);
   (void)spare_->clean_up();
   if (spare_->slice()) (*parts_.slices)->give_back(*spare_->slice());
   spare_.reset();

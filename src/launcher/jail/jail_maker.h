@@ -68,6 +68,13 @@ class JailMaker {
   }
   void make_spare();
   void drop_spare();
+  // Read-only mounts that are kept for the next runs.
+  void drop_idle_mounts(Clock::time_point now) {
+    if (files_) files_->kept().drop_idle(now);
+  }
+  std::optional<Clock::time_point> next_idle_mount() const {
+    return files_ ? files_->kept().next_due() : std::nullopt;
+  }
   // The host's files have changed.
   Result<> refresh_files();
   void shut_down();

@@ -8,6 +8,7 @@
 #include "base/fd_message.h"
 #include "launcher/policy/request_checks.h"
 #include "model/environment.h"
+#include "model/template_rules.h"
 #include "sys/clone.h"
 #include "sys/file.h"
 #include "wire/guest/sandbox_plan.h"
@@ -16,9 +17,8 @@ namespace glovebox::launcher {
 namespace {
 
 constexpr std::chrono::seconds kSetupTimeout{20};
-// Shorter, because a zygote's modules could delay it.
-constexpr std::chrono::seconds kWarmSetupTimeout{2};
-constexpr std::chrono::seconds kSetupJoinTimeout{3};
+// Shorter, because modules that a client chose could delay it.
+constexpr std::chrono::seconds kOwnZygoteSetupTimeout{2};
 constexpr int kJailExitTimeoutMs = 2000;
 constexpr const char* kAgentOomScore = "-999";
 
@@ -61,7 +61,8 @@ Result<> JailSetup::begin() {
       zygote_uid_lease_ = (*zygote)->uid_lease();
     }
   }
-  deadline_ = Clock::now() + (has_zygote_ ? kWarmSetupTimeout : kSetupTimeout);
+  const bool could_be_delayed = has_zygote_ && is_dynamic_template_id(request.template_name);
+  deadline_ = Clock::now() + (could_be_delayed ? kOwnZygoteSetupTimeout : kSetupTimeout);
   // First, because the broker takes longest and works while the following is prepared.
   TRY(Nursery * nursery,
       resources_.nurseries->nursery_for(request.template_name, in_template_nursery()));
@@ -93,12 +94,15 @@ Result<> JailSetup::begin() {
   return {};
 }
 
-Result<> JailSetup::send_basics() const {
+Result<> JailSetup::send_basics() {
   TRY(const UniqueFd dev, (*resources_.files)->build_dev());
-  TRY(const std::vector<UniqueFd> to_join, cgroup_.open_join_files());
+  // The same files for the zygote's child, which is not born into the v2 one.
+  using JoinV2 = sys::Cgroup::JoinV2;
+  TRY(join_files_, cgroup_.open_join_files(has_zygote_ ? JoinV2::kYes : JoinV2::kNo));
+  const std::size_t first = has_zygote_ && cgroup_.v2_dir() >= 0 ? 1 : 0;
   std::vector<int> passed = {dev.get()};
-  for (const UniqueFd& file : to_join) passed.push_back(file.get());
-  const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size()),
+  for (std::size_t i = first; i < join_files_.size(); ++i) passed.push_back(join_files_[i].get());
+  const wire::SandboxBasics basics{static_cast<std::uint8_t>(join_files_.size() - first),
                                    request_.create.network, resources_.shares};
   return send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed);
 }
@@ -163,7 +167,9 @@ Result<> JailSetup::on_hello() {
   const Owner owner{.host_uid = host_uid,
                     .userns = hello.fds[0].get(),
                     .own_slice = slice_.has_value(),
-                    .kind = is_session() ? RootKind::kSession : RootKind::kRun};
+                    .kind = is_session() ? RootKind::kSession : RootKind::kRun,
+                    // A host with few runs keeps nothing.
+                    .keeps_lower = slice_ && (*resources_.slices)->is_used_again(*slice_)};
   RootBuilder& builder = **resources_.files;
   TRY(SandboxMounts files, builder.build(request.limits, owner, layers_));
   const MountContext mounting{*resources_.policy, resources_.rootless, builder};
@@ -254,17 +260,16 @@ Result<> JailSetup::request_join(std::span<const UniqueFd> fds) {
   }
   Zygote* zygote = resources_.nurseries->find_zygote(request_.create.template_name, zygote_uid_);
   if (zygote == nullptr) return fail(Errc::kUnavailable, "the zygote has ended");
-  TRY(const std::vector<UniqueFd> cgroups, cgroup_.open_join_files(sys::Cgroup::JoinV2::kYes));
   std::vector<int> passed;
   for (std::size_t i = 0; i < wire::kNamespacesOfASandbox; ++i) passed.push_back(fds[i].get());
-  for (const UniqueFd& file : cgroups) passed.push_back(file.get());
+  for (const UniqueFd& file : join_files_) passed.push_back(file.get());
   for (std::size_t i = wire::kNamespacesOfASandbox; i < fds.size(); ++i) {
     passed.push_back(fds[i].get());
   }
-  return zygote->join(passed, {.cgroups = cgroups.size(),
+  return zygote->join(passed, {.cgroups = join_files_.size(),
                                .change_user = slice_.has_value(),
                                .landlock = fds.size() > kMinFds,
-                               .hurry = request_.hurry});
+                               .hurry = request_.create.hurry});
 }
 
 Sandbox JailSetup::take_sandbox() {
@@ -276,7 +281,8 @@ Sandbox JailSetup::take_sandbox() {
   if (network_) sandbox.set_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(Sandbox::Joining{request_.create.template_name, zygote_uid_,
-                                             Clock::now() + kSetupJoinTimeout});
+                                             Clock::now() + Sandbox::kJoinTimeout,
+                                             Clock::now() + kSetupTimeout});
   }
   if (is_session()) {
     const std::string& name = request_.create.template_name;
@@ -302,7 +308,6 @@ JailRequest JailSetup::take_request() {
   request.fds = std::move(request_.fds);
   request.caller = request_.caller;
   request.ticket = request_.ticket;
-  request.hurry = request_.hurry;
   request.layers = std::move(request_.layers);
   request.layer_tree = request_.layer_tree;
   return request;

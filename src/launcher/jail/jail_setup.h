@@ -48,7 +48,6 @@ struct JailRequest {
   std::vector<UniqueFd> fds;
   Caller caller;
   std::uint64_t ticket = 0;  // the requester's; not used here
-  bool hurry = false;        // other requests are waiting
   // The template's layers, and the layer that the jail makes or reads: held while the jail exists.
   std::vector<LayerRef> layers{};
   std::string layer_tree{};  // of the latter; mounted at kLayerMountPoint
@@ -65,7 +64,7 @@ class JailSetup {
   // Asks the broker for the sandbox.
   Result<> begin();
   // Sends its first process what it starts with, while its files are being made. After begin().
-  Result<> send_basics() const;
+  Result<> send_basics();
   // Goes as far as it can without waiting. True: it is done, take the sandbox.
   Result<bool> advance(Clock::time_point now);
   // Readable when advance() can go on.
@@ -115,6 +114,7 @@ class JailSetup {
   WallSet walls_;
   std::optional<std::uint32_t> slice_;
   sys::Cgroup cgroup_;
+  std::vector<UniqueFd> join_files_;  // of it
   UniqueFd init_;
   UniqueFd setup_;
   UniqueFd upper_;

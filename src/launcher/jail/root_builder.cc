@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 #include "launcher/jail/idmap.h"
 #include "sys/mount.h"
@@ -73,6 +75,10 @@ std::vector<sys::MountOption> overlay_options(const Owner& owner) {
   // a line for each such mount, and a host makes hundreds of runs a second.
   if (owner.kind == RootKind::kSession) options.emplace_back("xino", "on");
   return options;
+}
+
+UniqueFd open_in(const UniqueFd& mount, const char* name) {
+  return UniqueFd(::openat(mount.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 // A random UUID, as the kernel writes it.
@@ -216,6 +222,14 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
                                          const std::vector<std::string>& layers) {
   SandboxMounts mounts;
   mounts.idmapped = true;
+  const bool keeps = owner.keeps_lower && owner.own_slice && owner.kind == RootKind::kRun &&
+                     layers.empty() && can_use_detached_ && can_keep_;
+  if (const KeptLower* kept =
+          keeps ? kept_.find(owner.host_uid, KeptLowers::Clock::now()) : nullptr) {
+    TRY_OK(prepare_upper(mounts, limits, owner));
+    TRY_OK(build_from_kept(mounts, *kept, owner));
+    return mounts;
+  }
   std::vector<UniqueFd> lower;  // the topmost first
   std::vector<UniqueFd> usr;    // likewise
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
@@ -230,10 +244,7 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   lower.push_back(std::move(skeleton));
   TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
   usr.push_back(std::move(hosts_usr));
-  std::vector<sys::MountOption> options = size_options(limits);
-  options.emplace_back("mode", "0755");
-  TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  TRY_OK(make_upper(mounts.upper.get(), owner));
+  TRY_OK(prepare_upper(mounts, limits, owner));
   if (owner.kind == RootKind::kSession && has_modules(layers)) {
     // npm takes the nearest parent with node_modules for the project; without this one it would be
     // "/", where a layer has its own.
@@ -241,41 +252,90 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
     TRY_OK(
         make_dir(mounts.upper.get(), "upper/home/user/node_modules", 0755, user, owner.own_slice));
   }
-  if (can_use_detached_ && build_detached(mounts, lower, usr, owner)) return mounts;
+  if (can_use_detached_ && build_detached(mounts, lower, usr, owner)) {
+    if (keeps && mounts.idmapped) keep(mounts, std::move(lower.back()), owner);
+    return mounts;
+  }
   can_use_detached_ = false;
   TRY_OK(build_attached(mounts, lower, usr, owner));
   return mounts;
+}
+
+Result<> RootBuilder::prepare_upper(SandboxMounts& mounts, const Limits& limits,
+                                    const Owner& owner) const {
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  return make_upper(mounts.upper.get(), owner);
+}
+
+// The mounts of an earlier run of the same slice, which were mapped and restricted as this one's
+// would be. An overlay without an upper directory is read-only whatever a guest may do.
+Result<> RootBuilder::build_from_kept(SandboxMounts& mounts, const KeptLower& kept,
+                                      const Owner& owner) const {
+  const int lower[] = {kept.skeleton.get()};
+  TRY_OK(build_root(mounts, lower, owner));
+  TRY(mounts.usr, sys::clone_mount(kept.usr.get(), "", sys::Submounts::kLeaveOut));
+  return build_shared_memory(mounts);
+}
+
+// Gives the sandbox a clone of its /usr and keeps the original. Kernels before 6.15 cannot clone
+// what is not attached.
+void RootBuilder::keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& owner) {
+  auto clone = sys::clone_mount(mounts.usr.get(), "", sys::Submounts::kLeaveOut);
+  if (!clone) {
+    can_keep_ = false;
+    return;
+  }
+  kept_.add(owner.host_uid, {std::move(skeleton), std::exchange(mounts.usr, std::move(*clone))},
+            KeptLowers::Clock::now());
 }
 
 // Attaches nothing: saves three mounts and three umounts, each of which waits for an RCU grace
 // period.
 Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                                      std::span<const UniqueFd> usr, const Owner& owner) const {
-  const auto open_in_upper = [&mounts](const char* name) {
-    return UniqueFd(::openat(mounts.upper.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
-  };
-  const UniqueFd upper = open_in_upper("upper");
-  const UniqueFd work = open_in_upper("work");
+  std::vector<int> layers;
+  for (const UniqueFd& layer : lower) layers.push_back(layer.get());
+  TRY_OK(build_root(mounts, layers, owner));
+  TRY_OK(build_usr(mounts, usr, owner));
+  return build_shared_memory(mounts);
+}
+
+Result<> RootBuilder::build_root(SandboxMounts& mounts, std::span<const int> lower,
+                                 const Owner& owner) const {
+  const UniqueFd upper = open_in(mounts.upper, "upper");
+  const UniqueFd work = open_in(mounts.upper, "work");
   if (!upper || !work) return fail(Error::from_errno("open the upper directory"));
   sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
-  for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
+  root.lower.assign(lower.begin(), lower.end());
   root.options = overlay_options(owner);
   const bool session = owner.kind == RootKind::kSession;
   TRY(mounts.root, sys::new_overlay(root, session ? kSessionFlags : kRootFlags));
+  return {};
+}
+
+Result<> RootBuilder::build_usr(SandboxMounts& mounts, std::span<const UniqueFd> usr,
+                                const Owner& owner) const {
   sys::OverlayByFd over_usr{.lower = {}};
   for (const UniqueFd& layer : usr) over_usr.lower.push_back(layer.get());
   over_usr.lower.push_back(usr_base_.get());
   UniqueFd usr_upper;
   UniqueFd usr_work;
+  const bool session = owner.kind == RootKind::kSession;
   if (session) {
-    usr_upper = open_in_upper("usr-upper");
-    usr_work = open_in_upper("usr-work");
+    usr_upper = open_in(mounts.upper, "usr-upper");
+    usr_work = open_in(mounts.upper, "usr-work");
     if (!usr_upper || !usr_work) return fail(Error::from_errno("open the upper directory of /usr"));
     over_usr.upper = usr_upper.get();
     over_usr.work = usr_work.get();
-    over_usr.options = root.options;
+    over_usr.options = overlay_options(owner);
   }
   TRY(mounts.usr, sys::new_overlay(over_usr, session ? kSessionFlags : kLayerFlags));
+  return {};
+}
+
+Result<> RootBuilder::build_shared_memory(SandboxMounts& mounts) const {
   TRY(mounts.shm, sys::clone_mount(mounts.upper.get(), "shm", sys::Submounts::kLeaveOut));
   TRY(mounts.boot_id, sys::clone_mount(mounts.upper.get(), kBootIdFile, sys::Submounts::kLeaveOut));
   return sys::restrict_mount(mounts.boot_id.get(), kBootIdFlags, sys::Submounts::kLeaveOut);
@@ -351,7 +411,14 @@ Result<UniqueFd> RootBuilder::build_layer(const std::string& tree, MountMode mod
 Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,
                                           std::uint32_t guest_host_uid) {
   TRY(const UniqueFd here, same_in_our_namespace(host_fd));
-  TRY(UniqueFd tree, sys::clone_mount(here.get(), "", sys::Submounts::kLeaveOut));
+  auto cloned = sys::clone_mount(here.get(), "", sys::Submounts::kLeaveOut);
+  if (!cloned && cloned.error().sys_errno() == EINVAL) {
+    // In a user namespace, the kernel does not show what the host's mounts cover.
+    return fail(Errc::kUnsupported,
+                "the directory has other mounts below it, so only root can mount it in a sandbox; "
+                "mount a directory without mounts below it, or start glovebox as root");
+  }
+  TRY(UniqueFd tree, std::move(cloned));
   std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
   if (mapped.uid != 0 && mapped.uid != guest_host_uid) {

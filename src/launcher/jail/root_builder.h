@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/jail/idmap.h"
+#include "launcher/jail/kept_lower.h"
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
 
@@ -52,6 +53,8 @@ struct Owner {
   int userns = -1;             // borrowed; for idmapping the layers
   bool own_slice = false;
   RootKind kind = RootKind::kRun;
+  // This slice is used again and again: what of its root no guest can write is kept.
+  bool keeps_lower = false;
 };
 
 class RootBuilder {
@@ -63,7 +66,12 @@ class RootBuilder {
   RootBuilder& operator=(RootBuilder&& other) = delete;
   ~RootBuilder();
 
-  void use_layer(std::string layer) { layer_ = std::move(layer); }
+  void use_layer(std::string layer) {
+    kept_.clear();
+    layer_ = std::move(layer);
+  }
+  KeptLowers& kept() { return kept_; }
+  const KeptLowers& kept() const { return kept_; }
 
   // A copy of the prepared /dev.
   Result<UniqueFd> build_dev() const;
@@ -89,6 +97,13 @@ class RootBuilder {
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
   Result<> make_upper(int tmpfs, const Owner& owner) const;
+  Result<> prepare_upper(SandboxMounts& mounts, const Limits& limits, const Owner& owner) const;
+  Result<> build_from_kept(SandboxMounts& mounts, const KeptLower& kept, const Owner& owner) const;
+  void keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& owner);
+  Result<> build_root(SandboxMounts& mounts, std::span<const int> lower, const Owner& owner) const;
+  Result<> build_usr(SandboxMounts& mounts, std::span<const UniqueFd> usr,
+                     const Owner& owner) const;
+  Result<> build_shared_memory(SandboxMounts& mounts) const;
   Result<> build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                           std::span<const UniqueFd> usr, const Owner& owner) const;
   Result<> build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
@@ -98,6 +113,8 @@ class RootBuilder {
   std::string layer_;
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
   bool can_use_detached_ = true;  // until the kernel has refused
+  bool can_keep_ = true;          // likewise
+  KeptLowers kept_;
 };
 
 }  // namespace glovebox::launcher

@@ -30,6 +30,7 @@ GBX_EMBED(gbx_magic_commands_py, GBX_PYTHON_DIR "/magic_commands.py");
 GBX_EMBED(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
 GBX_EMBED(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
 GBX_EMBED(gbx_run_py, GBX_PYTHON_DIR "/run.py");
+GBX_EMBED(gbx_last_expression_py, GBX_PYTHON_DIR "/last_expression.py");
 GBX_EMBED(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
 GBX_EMBED(gbx_function_bundle_py, GBX_PYTHON_DIR "/function_bundle.py");
 GBX_EMBED(gbx_function_call_py, GBX_PYTHON_DIR "/function_call.py");
@@ -89,6 +90,8 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/python/magics.py", between(gbx_magics_py_begin, gbx_magics_py_end)},
       {"opt/glovebox/python/notebook.py", between(gbx_notebook_py_begin, gbx_notebook_py_end)},
       {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},
+      {"opt/glovebox/python/last_expression.py",
+       between(gbx_last_expression_py_begin, gbx_last_expression_py_end)},
       {"opt/glovebox/python/runner.py", between(gbx_runner_py_begin, gbx_runner_py_end)},
       {"opt/glovebox/python/function_bundle.py",
        between(gbx_function_bundle_py_begin, gbx_function_bundle_py_end)},

@@ -122,6 +122,16 @@ void TemplateNurseries::join_finished(const std::string& name, std::uint32_t zyg
   if (found != all_.end()) found->second.join_finished(zygote_uid);
 }
 
+void TemplateNurseries::runtime_arrived(const std::string& name) {
+  if (TemplateNursery* one = find_live(name)) one->runtime_arrived();
+}
+
+TemplateNurseries::Clock::time_point TemplateNurseries::last_arrival(
+    const std::string& name) const {
+  const auto found = all_.find(name);
+  return found == all_.end() ? Clock::time_point{} : found->second.last_arrival();
+}
+
 void TemplateNurseries::join_timed_out(const std::string& name, std::uint32_t zygote_uid) {
   join_finished(name, zygote_uid);
   if (TemplateNursery* one = find_live(name)) one->fail_zygote(zygote_uid, "the zygote is stuck");

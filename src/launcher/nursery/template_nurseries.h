@@ -68,6 +68,11 @@ class TemplateNurseries {
   Result<> prepare(const std::string& name);
   // A child of this zygote is in its sandbox, or will never be.
   void join_finished(const std::string& name, std::uint32_t zygote_uid);
+  // A template's runtime has arrived in its sandbox.
+  void runtime_arrived(const std::string& name);
+  // When the last one did: while they arrive, one that takes longer is late because the host is
+  // busy, and its zygote is not to blame.
+  std::chrono::steady_clock::time_point last_arrival(const std::string& name) const;
   // No child arrived in the sandbox that the zygote was given: the zygote is ended.
   void join_timed_out(const std::string& name, std::uint32_t zygote_uid);
   // A zygote by its uid, if it is still there.

@@ -71,6 +71,9 @@ class TemplateNursery {
   Zygote* find_zygote(std::uint32_t uid);
   // A child of this zygote is in its sandbox, or will never be.
   void join_finished(std::uint32_t zygote_uid);
+  // A runtime has arrived in its sandbox.
+  void runtime_arrived() { last_arrival_ = Clock::now(); }
+  Clock::time_point last_arrival() const { return last_arrival_; }
   // Ends the zygote that forks now, with a reason. With a uid: only if it is that one.
   void fail_zygote(const std::string& why);
   void fail_zygote(std::uint32_t uid, const std::string& why);
@@ -129,6 +132,7 @@ class TemplateNursery {
   unsigned failures_ = 0;
   Clock::time_point retry_at_{};
   Clock::time_point last_requested_ = Clock::now();
+  Clock::time_point last_arrival_{};
   Sample last_sample_{};
   // Destroyed bottom to top: zygotes before the nursery they are in.
   std::optional<Nursery> nursery_;

@@ -71,7 +71,7 @@ class Zygote {
     std::size_t cgroups = 0;  // how many of the descriptors are cgroups' files
     bool change_user = false;
     bool landlock = false;  // whether the last descriptor is a ruleset
-    bool hurry = false;     // other requests are waiting
+    bool hurry = false;     // the child does not rehearse: see CreateSandbox
     bool session = false;   // the child becomes the session's user instead of a run's guest
     // How many of the cgroups, counted from the last, only the child itself joins: those may be
     // throttled, and the zygote must not be.

@@ -138,13 +138,13 @@ Usage Sandbox::usage() const {
   return usage;
 }
 
-Usage Sandbox::finish() {
+Usage Sandbox::finish(Report report) {
   if (process_) {
     ::waitid(P_PIDFD, static_cast<id_t>(init_.get()), nullptr, WEXITED);  // it is our own child
     cgroup_.kill();
     clean_up_process(*process_);
   }
-  const Usage used = usage();
+  const Usage used = report == Report::kUsage ? usage() : Usage{};
   waiting_.reset();
   session_.reset();
   network_.reset();

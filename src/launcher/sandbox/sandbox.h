@@ -63,11 +63,14 @@ class Sandbox {
   Session* session() { return session_ ? &*session_ : nullptr; }
   const Session* session() const { return session_ ? &*session_ : nullptr; }
 
-  // A zygote was told to join, and the runtime is not ready yet.
+  // A zygote was told to join, and the runtime is not ready yet. Within this time a runtime of the
+  // template arrives somewhere, or its zygote is stuck.
+  static constexpr std::chrono::seconds kJoinTimeout{3};
   struct Joining {
     std::string template_name;
     std::uint32_t zygote_uid = 0;
-    Clock::time_point deadline;
+    Clock::time_point deadline;       // later while other runtimes of the template arrive
+    Clock::time_point last_deadline;  // whatever the others do
   };
   std::optional<Joining> joining;
 
@@ -105,9 +108,11 @@ class Sandbox {
   bool was_killed_for_memory() const { return killed_for_memory_; }
   bool is_ending() const { return end_reason_.has_value(); }
   EndReason end_reason() const { return end_reason_.value_or(EndReason::kExited); }
-  // After its death: returns what it used. Removes its cgroups, or leaves them to later calls of
-  // clean_up(): a memory cgroup of its own takes the kernel a while.
-  Usage finish();
+  // After its death: returns what it used, unless the client has been told already. Removes its
+  // cgroups, or leaves them to later calls of clean_up(): a memory cgroup of its own takes the
+  // kernel a while.
+  enum class Report : bool { kNothing, kUsage };
+  Usage finish(Report report);
   bool clean_up();
   // No process is in it any more: its uids may be reused.
   bool is_empty() const { return empty_; }

@@ -139,8 +139,7 @@ void SandboxMaker::host_files_changed() {
 
 Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& asked,
                                                   std::vector<UniqueFd> fds, const Caller& caller,
-                                                  const Client* client, std::uint64_t ticket,
-                                                  bool hurry) {
+                                                  const Client* client, std::uint64_t ticket) {
   wire::CreateSandbox request = asked;
   request.limits = within_ceilings(policy_, asked.limits);
   TRY_OK(check(request, fds.size(), caller));
@@ -149,7 +148,7 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   TRY_OK(check_room());
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {
-    JailRequest jail_request{std::move(request), std::move(fds), caller, ticket, hurry};
+    JailRequest jail_request{std::move(request), std::move(fds), caller, ticket};
     TRY_OK(hold_layers(jail_request, client));
     jails_.begin(std::move(jail_request));
     return std::optional<Sandbox>();

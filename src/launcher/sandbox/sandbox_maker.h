@@ -45,7 +45,7 @@ class SandboxMaker {
   // jails().take_made() under its ticket. Only `client` may keep a layer that it makes.
   Result<std::optional<Sandbox>> make(const wire::CreateSandbox& asked, std::vector<UniqueFd> fds,
                                       const Caller& caller, const Client* client,
-                                      std::uint64_t ticket, bool hurry);
+                                      std::uint64_t ticket);
   // The limits for a sandbox that is taken: defaults are lowered to the policy's ceilings, and what
   // was asked for beyond them is refused.
   Result<Limits> checked_limits(const Limits& asked) const;

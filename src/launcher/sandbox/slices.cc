@@ -100,7 +100,16 @@ UidExtent UidSlices::extent(std::uint32_t first, std::uint32_t last) const {
 }
 
 Result<std::uint32_t> UidSlices::take() {
+  while (given_back_.size() > kApart) {
+    const std::uint32_t own = given_back_.front();
+    given_back_.pop_front();
+    if (!lock(own)) continue;  // another launcher has it by now
+    used_again_[own] = true;
+    return shift_ + own * kSliceSize;
+  }
   TRY(const std::uint32_t slice, lease());
+  std::erase(given_back_, slice);
+  used_again_[slice] = false;
   return shift_ + slice * kSliceSize;
 }
 
@@ -114,17 +123,21 @@ Result<std::uint32_t> UidSlices::lease() {
   // grows, so that launchers with ranges of another length do not set each other back.
   for (std::uint32_t tried = 0; tried < total_; ++tried) {
     const std::uint32_t slice = (start + tried) % total_;
-    if (slice < kFirstSlice || held_[slice]) continue;
-    if (!set_lock(file_.get(), byte_of(slice), F_WRLCK)) continue;
-    held_[slice] = true;
+    if (slice < kFirstSlice || held_[slice] || !lock(slice)) continue;
     const std::uint32_t next = start + tried + 1;
-    const std::int32_t owner = ::getpid();
-    // Neither is needed for the lease itself.
     (void)!::pwrite(file_.get(), &next, sizeof next, kCursorAt);
-    (void)!::pwrite(file_.get(), &owner, sizeof owner, owner_at(byte_of(slice)));
     return slice;
   }
   return fail(all_in_use());
+}
+
+bool UidSlices::lock(std::uint32_t slice) {
+  if (!set_lock(file_.get(), byte_of(slice), F_WRLCK)) return false;
+  held_[slice] = true;
+  const std::int32_t owner = ::getpid();
+  // For the message when all are in use; not needed for the lease itself.
+  (void)!::pwrite(file_.get(), &owner, sizeof owner, owner_at(byte_of(slice)));
+  return true;
 }
 
 Error UidSlices::all_in_use() const {
@@ -154,8 +167,9 @@ Error UidSlices::all_in_use() const {
 }
 
 void UidSlices::give_back(std::uint32_t slice) {
-  const std::uint32_t index = (slice - shift_) / kSliceSize;
+  const std::uint32_t index = index_of(slice);
   held_[index] = false;
+  given_back_.push_back(index);
   (void)set_lock(file_.get(), byte_of(index), F_UNLCK);
 }
 

@@ -1,9 +1,12 @@
 // Slices of host uids, leased one by one by file locks across all launchers of this host. Two
-// sandboxes never share a kernel uid, and a slice that was just given back is the last to be given
-// out again.
+// sandboxes never share a kernel uid. A launcher gives a slice out again only after 64 others that
+// it was given back later, and then prefers it to a new one: for it, mounts are kept
+// (kept_lower.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -40,17 +43,27 @@ class UidSlices {
   std::uint32_t nursery_uid() const { return uid_first_ + nursery_ * kSliceSize; }
   std::vector<UidExtent> nursery_map() const;
 
+  // How many slices lie between two uses of one.
+  static constexpr std::size_t kApart = 64;
   // A slice for a sandbox: its first uid in the nursery's numbers; least recently used first.
   // kResourceExhausted: all slices of the host are in use; the message says by whom.
   Result<std::uint32_t> take();
   void give_back(std::uint32_t slice);
+  // Whether a slice that is taken is one that this launcher had before, and will have again.
+  bool is_used_again(std::uint32_t slice) const { return used_again_[index_of(slice)]; }
   // The host's number of a slice's first uid.
   std::uint32_t host_uid(std::uint32_t slice) const { return uid_first_ + (slice - shift_); }
 
  private:
   UidSlices(UniqueFd file, std::uint32_t uid_first, std::uint32_t total)
-      : file_(std::move(file)), uid_first_(uid_first), total_(total), held_(total) {}
+      : file_(std::move(file)),
+        uid_first_(uid_first),
+        total_(total),
+        held_(total),
+        used_again_(total) {}
   Result<std::uint32_t> lease();
+  bool lock(std::uint32_t slice);
+  std::uint32_t index_of(std::uint32_t slice) const { return (slice - shift_) / kSliceSize; }
   std::uint32_t byte_of(std::uint32_t slice) const { return uid_first_ / kSliceSize + slice; }
   UidExtent extent(std::uint32_t first, std::uint32_t last) const;
   Error all_in_use() const;
@@ -62,6 +75,8 @@ class UidSlices {
   std::uint32_t shift_ = 0;    // between the nursery's numbers and those in the range
   // The locks of one descriptor do not conflict with each other.
   std::vector<bool> held_;
+  std::vector<bool> used_again_;          // of those
+  std::deque<std::uint32_t> given_back_;  // and not held by us again, the first one first
 };
 
 }  // namespace glovebox::launcher

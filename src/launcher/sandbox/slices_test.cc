@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace glovebox::launcher {
@@ -107,6 +110,45 @@ TEST_F(Slices, AGivenBackSliceIsFreeForOthersAndTheLastToComeAgain) {
   for (int i = 0; i < 13; ++i) EXPECT_NE(next(), uid);
   EXPECT_EQ(next(), uid);
   EXPECT_FALSE(one.take());
+}
+
+TEST_F(Slices, ASliceComesAgainOnlyAfter64Others) {
+  constexpr std::uint32_t kMany = 400;
+  UidSlices slices = UidSlices::open(file_, kFirst, kFirst + (kMany + 1) * kSliceSize - 1).value();
+  std::deque<std::uint32_t> in_use;
+  std::map<std::uint32_t, int> given_back_at;
+  std::set<std::uint32_t> uids;
+  int given_back = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::uint32_t slice = slices.take().value();
+    ASSERT_EQ(std::count(in_use.begin(), in_use.end(), slice), 0);
+    uids.insert(slice);
+    ASSERT_EQ(slices.is_used_again(slice), given_back_at.contains(slice));
+    if (const auto at = given_back_at.find(slice); at != given_back_at.end()) {
+      ASSERT_GE(given_back - at->second, static_cast<int>(UidSlices::kApart));
+    }
+    in_use.push_back(slice);
+    if (in_use.size() < 20 + static_cast<std::size_t>(i % 7)) continue;
+    // In any order.
+    const auto which = in_use.begin() + i % static_cast<int>(in_use.size());
+    slices.give_back(*which);
+    given_back_at[*which] = ++given_back;
+    in_use.erase(which);
+  }
+  EXPECT_LE(uids.size(), UidSlices::kApart + 30) << "the same ones are used again";
+}
+
+TEST_F(Slices, ASliceThatAnotherLauncherHasTakenIsLeftOut) {
+  constexpr std::uint32_t kLarge = kFirst + 201 * kSliceSize - 1;
+  UidSlices one = UidSlices::open(file_, kFirst, kLarge).value();
+  std::vector<std::uint32_t> mine;
+  for (int i = 0; i < 100; ++i) mine.push_back(one.take().value());
+  for (const std::uint32_t slice : mine) one.give_back(slice);
+  UidSlices other = UidSlices::open(file_, kFirst, kLarge).value();
+  std::set<std::uint32_t> uids;
+  while (const auto slice = other.take()) uids.insert(other.host_uid(*slice));
+  EXPECT_GE(uids.size(), 190u);
+  EXPECT_FALSE(one.take()) << "all are in use";
 }
 
 TEST_F(Slices, WhatIsHeldIsNotTakenTwice) {

@@ -144,7 +144,8 @@ int EventLoop::timeout_ms() const {
   Clock::time_point next = Clock::time_point::max();
   for (const std::optional<Clock::time_point>& at :
        {parts_.sandboxes.next_check(now), jails.next_deadline(), jails.zygote_cleanup().next_due(),
-        jails.nurseries().next_check(), parts_.layer_requests.next_check()}) {
+        jails.nurseries().next_check(), jails.next_idle_mount(),
+        parts_.layer_requests.next_check()}) {
     if (at) next = std::min(next, *at);
   }
   if (parts_.clients.owner() != 0) next = std::min(next, now + kOwnerCheckInterval);
@@ -170,6 +171,7 @@ void EventLoop::handle_sandboxes(const PollSet& set) {
   if (jail_event || periodic) jails.nurseries().on_events();
   jails.advance();
   jails.zygote_cleanup().clean_up(now);
+  jails.drop_idle_mounts(now);
   parts_.sandboxes.take_made();
   if (periodic) handle_periodic(now);
 }

@@ -147,9 +147,9 @@ void SessionControl::read_message(SandboxRecord& record, State& state) {
   if (received && received->bytes.empty()) return;  // its agent is exiting
   const auto message = received ? wire::decode_plan_message(received->bytes)
                                 : Result<wire::PlanMessage>(fail(std::move(received.error())));
-  if (message && std::holds_alternative<wire::JoinPlaces>(*message)) {
+  if (message && std::holds_alternative<wire::JoinRuntime>(*message)) {
     if (auto joined = join(record, state, received->fds); !joined) {
-      const wire::JoinRefused refused{std::get<wire::JoinPlaces>(*message).ticket,
+      const wire::JoinRefused refused{std::get<wire::JoinRuntime>(*message).ticket,
                                       joined.error().message()};
       // An agent that does not read gets no reply.
       (void)send_message(session.setup.get(), wire::encode(wire::PlanMessage(refused)));

@@ -86,7 +86,7 @@ class SessionControlTest : public ::testing::Test {
 };
 
 TEST_F(SessionControlTest, RefusesAJoinWithoutTheZygote) {
-  ASSERT_TRUE(send(wire::JoinPlaces{5}, wire::kDescriptorsOfARuntime));
+  ASSERT_TRUE(send(wire::JoinRuntime{5}, wire::kDescriptorsOfARuntime));
   EXPECT_EQ(read_all(), 1);
   const auto refused = refusal();
   ASSERT_TRUE(refused);
@@ -96,7 +96,7 @@ TEST_F(SessionControlTest, RefusesAJoinWithoutTheZygote) {
 
 TEST_F(SessionControlTest, RefusesAJoinWithOtherDescriptors) {
   for (const std::size_t count : {std::size_t{0}, wire::kDescriptorsOfARuntime - 1}) {
-    ASSERT_TRUE(send(wire::JoinPlaces{6}, count));
+    ASSERT_TRUE(send(wire::JoinRuntime{6}, count));
     EXPECT_EQ(read_all(), 1);
     EXPECT_TRUE(refusal()) << count;
   }
@@ -109,7 +109,7 @@ TEST_F(SessionControlTest, EndsASessionWhoseAgentSendsAnUnexpectedMessage) {
 }
 
 TEST_F(SessionControlTest, EndsASessionWhoseAgentSendsTooManyDescriptors) {
-  ASSERT_TRUE(send(wire::JoinPlaces{6}, wire::kDescriptorsOfARuntime + 1));
+  ASSERT_TRUE(send(wire::JoinRuntime{6}, wire::kDescriptorsOfARuntime + 1));
   read_all();
   EXPECT_TRUE(record_->sandbox.is_ending());
 }

@@ -9,6 +9,9 @@
 namespace glovebox::launcher {
 namespace {
 
+// Waiting sandboxes of a template that a client defines; its server may set fewer.
+constexpr std::uint32_t kMaxDerivedPool = 16;
+
 void set_variable(std::vector<std::string>& env, const std::string& variable) {
   const std::string name = variable.substr(0, variable.find('=') + 1);
   std::erase_if(env, [&](const std::string& old) { return old.rfind(name, 0) == 0; });
@@ -55,6 +58,7 @@ Result<Template> derive_template(const TemplateDefinition& definition,
   made.description.clear();
   made.built_in = false;
   made.pool_min = 0;  // only the administrator may keep sandboxes ready without requests
+  made.pool_max = std::min(made.pool_max, kMaxDerivedPool);
   made.session_pool = {};
   for (const std::string& module : definition.preload) {
     const bool is_there =

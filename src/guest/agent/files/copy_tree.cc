@@ -82,7 +82,7 @@ Result<std::uint64_t> copy_range(int from, int to, off_t at, std::uint64_t size)
 
 class TreeCopy {
  public:
-  TreeCopy(Replace replace, Copied& copied) : replace_(replace), copied_(copied) {}
+  TreeCopy(Replace replace, CopyCounts& copied) : replace_(replace), copied_(copied) {}
 
   // Not a directory.
   Result<> copy_entry(int from, const std::string& name, int to, const std::string& new_name,
@@ -126,7 +126,7 @@ class TreeCopy {
   Result<> enter(TreeWalk& walk, DirStack& made, const std::string& name);
 
   Replace replace_;
-  Copied& copied_;
+  CopyCounts& copied_;
   struct stat destination_ {};  // the first directory that is copied to
   std::vector<struct stat>
       directories_;  // those the walk is in, to apply_attributes when it leaves
@@ -270,7 +270,7 @@ Result<> copy_content(int from, int to, std::uint64_t size, std::uint64_t& bytes
 }
 
 Result<> copy_tree(const ResolvedPath& from, const ResolvedPath& to, Trees trees, Replace replace,
-                   Copied& copied) {
+                   CopyCounts& copied) {
   TreeCopy copy(replace, copied);
   struct stat info {};
   if (::fstatat(from.dir.get(), from.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -13,14 +13,14 @@ namespace glovebox::agent {
 
 enum class Trees : bool { kRefuse, kCopy };
 
-struct Copied {
+struct CopyCounts {
   std::uint64_t bytes = 0;
   std::uint64_t entries = 0;
 };
 
 // An existing directory is merged; an existing file is replaced or kept.
 Result<> copy_tree(const ResolvedPath& from, const ResolvedPath& to, Trees trees, Replace replace,
-                   Copied& copied);
+                   CopyCounts& copied);
 
 // Copies the content of `from` into the empty file `to`, preserving holes.
 Result<> copy_content(int from, int to, std::uint64_t size, std::uint64_t& bytes);

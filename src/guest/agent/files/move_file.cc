@@ -23,7 +23,7 @@ Result<> rename_to(const ResolvedPath& from, const std::string& name, const Reso
 // From another file system; or a directory that the template shipped, which an overlay cannot
 // rename. Complete under a name of our own first, so that no half of it is ever visible.
 Result<> move_by_copy(const ResolvedPath& from, const ResolvedPath& to, Replace replace,
-                      Copied& copied) {
+                      CopyCounts& copied) {
   std::uint64_t removed = 0;
   TRY(UniqueFd dir, open_path(to.dir.get(), ".", O_PATH | O_DIRECTORY));
   const ResolvedPath between{std::move(dir), temporary_name()};
@@ -52,7 +52,7 @@ Result<> move_file(HelperLink& link) {
   TRY(const ResolvedPath from, resolve_path(request.path));
   TRY(const ResolvedPath to, resolve_creating_parents(request.target, Owner{}));
   auto moved = rename_to(from, from.name, to, replace);
-  Copied copied{.bytes = 0, .entries = 1};
+  CopyCounts copied{.bytes = 0, .entries = 1};
   if (!moved && moved.error().sys_errno() == EXDEV) {
     copied.entries = 0;
     moved = move_by_copy(from, to, replace, copied);
@@ -67,7 +67,7 @@ Result<> copy_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   TRY(const ResolvedPath from, resolve_path(request.path));
   TRY(const ResolvedPath to, resolve_creating_parents(request.target, Owner{}));
-  Copied copied;
+  CopyCounts copied;
   auto outcome = copy_tree(from, to, request.recursive ? Trees::kCopy : Trees::kRefuse,
                            request.overwrite ? Replace::kYes : Replace::kNo, copied);
   link.done.bytes = copied.bytes;

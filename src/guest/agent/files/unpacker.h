@@ -20,7 +20,7 @@ struct UnpackRules {
   bool layer = false;
 };
 
-struct Unpacked {
+struct UnpackCounts {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;  // of content
 };
@@ -36,7 +36,7 @@ class Unpacker {
   // Modes and times of directories: only now nothing is put into them any more.
   Result<> finish();
 
-  const Unpacked& unpacked() const { return unpacked_; }
+  const UnpackCounts& unpacked() const { return unpacked_; }
 
  private:
   enum class Missing : bool { kFail, kMake };
@@ -66,7 +66,7 @@ class Unpacker {
   UniqueFd top_;
   UniqueFd usr_;
   UnpackRules rules_;
-  Unpacked unpacked_;
+  UnpackCounts unpacked_;
   std::string parent_path_;  // the parent that is open, below
   UniqueFd parent_fd_;
   std::vector<Directory> directories_;

@@ -34,24 +34,40 @@ Result<> cover(const std::string& source, const std::string& target) {
 
 }  // namespace
 
-Result<> mask_proc_below(const std::string& root) {
-  const std::string null = root + "/dev/null";
+ProcMask learn_proc_mask(const std::string& root) {
+  ProcMask mask;
   for (const char* name : kHiddenFiles) {
-    const std::string target = root + "/proc/" + name;
-    // What only the host's root may open needs no cover: no process in here is that user, nor has
-    // rights over a file of its.
+    // What only the host's root may open needs no cover: no process in a sandbox is that user, nor
+    // has rights over a file of its.
     struct stat info {};
-    if (::stat(target.c_str(), &info) != 0 || (info.st_mode & 0077) == 0) continue;
-    TRY_OK(cover(null, target));
+    if (::stat((root + "/proc/" + name).c_str(), &info) != 0 || (info.st_mode & 0077) == 0) {
+      continue;
+    }
+    mask.files.push_back(name);
   }
+  for (const char* name : kHiddenDirectories) {
+    if (::access((root + "/proc/" + name).c_str(), F_OK) == 0) mask.directories.push_back(name);
+  }
+  return mask;
+}
+
+const ProcMask& LearntProcMask::get() {
+  constexpr std::chrono::seconds kLookAgain{1};
+  const auto now = std::chrono::steady_clock::now();
+  if (learnt_at_ == std::chrono::steady_clock::time_point{} || now - learnt_at_ >= kLookAgain) {
+    mask_ = learn_proc_mask("");
+    learnt_at_ = now;
+  }
+  return mask_;
+}
+
+Result<> mask_proc_below(const std::string& root, const ProcMask& mask) {
+  const std::string null = root + "/dev/null";
+  for (const char* name : mask.files) TRY_OK(cover(null, root + "/proc/" + name));
   // The launcher's directory: of a tmpfs that is mounted in here, /proc/mounts would show the owner
   // by its number on the host.
   const std::string empty = root + "/dev/pts";
-  for (const char* name : kHiddenDirectories) {
-    const std::string target = root + "/proc/" + name;
-    if (::access(target.c_str(), F_OK) != 0) continue;
-    TRY_OK(cover(empty, target));
-  }
+  for (const char* name : mask.directories) TRY_OK(cover(empty, root + "/proc/" + name));
   for (const char* name : kReadOnly) {
     const std::string target = root + "/proc/" + name;
     TRY_OK(cover(target, target));

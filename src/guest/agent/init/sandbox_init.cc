@@ -42,6 +42,7 @@ struct Setup {
   UniqueFd go;
   UniqueFd launcher;
   bool own_slice = false;
+  const ProcMask* mask = nullptr;
   wire::SandboxPlan plan;
   NetworkStage network = NetworkStage::kNone;
   SandboxShares shares;
@@ -279,7 +280,7 @@ Result<> bound_socket_buffers(Setup&) {
 }
 
 Result<> mask_proc(Setup& setup) {
-  TRY_OK(mask_proc_below(""));
+  TRY_OK(mask_proc_below("", *setup.mask));
   setup.walls.add(Wall::kMaskedProc);
   return {};
 }
@@ -396,7 +397,8 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
       exec.argv = setup.plan.runtime_argv;
       exec.env = setup.plan.runtime_env;
       if (exec.argv.empty()) return fail(Errc::kProtocol, "a runtime without a program");
-      StartOutcome outcome = start_runtime(serve_plan, exec, std::move(descriptors), Ahead::kYes);
+      StartOutcome outcome =
+          start_runtime(serve_plan, exec, std::move(descriptors), StartAhead::kYes);
       if (!outcome.failure.step.empty()) {
         return fail(Error::from_errno(outcome.failure.step, outcome.failure.error));
       }
@@ -417,7 +419,7 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
 }
 
 // Keeps the connection to the launcher: it provides warm contexts, and the session ends with it.
-[[noreturn]] void run_session_agent(Setup& setup, Taken taken) {
+[[noreturn]] void run_session_agent(Setup& setup, TakenSandbox taken) {
   SessionPlan plan;
   plan.link = std::move(taken.link);
   plan.launcher = std::move(setup.launcher);
@@ -441,12 +443,13 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
 
 }  // namespace
 
-void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
+void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask& mask) {
   ::signal(SIGCHLD, SIG_DFL);
   Setup setup;
   setup.go = std::move(go);
   setup.launcher = std::move(setup_socket);
   setup.own_slice = own_slice;
+  setup.mask = &mask;
   for (const SetupStep& step : kSetupSteps) {
     if (auto done = step.run(setup); !done) give_up(setup, step.name, done.error());
   }

@@ -35,8 +35,8 @@ bool runtime_is_ready(int launcher, Runtime& runtime, bool change_user) {
 
 }  // namespace
 
-std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
-                                      bool change_user) {
+std::optional<TakenSandbox> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
+                                             bool change_user) {
   pollfd events[] = {{launcher, POLLIN, 0}, {runtime ? runtime->socket.get() : -1, POLLIN, 0}};
   if (::poll(events, 1, 0) == 0 && !runtime) warm_dentry_cache();
   bool ready = false;
@@ -56,7 +56,7 @@ std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runt
     const auto message = wire::decode_plan_message(received->bytes);
     const auto* taken = message ? std::get_if<wire::SandboxTaken>(&*message) : nullptr;
     if (taken == nullptr) return std::nullopt;
-    return Taken{std::move(received->fds[0]), taken->limits, taken->network_up};
+    return TakenSandbox{std::move(received->fds[0]), taken->limits, taken->network_up};
   }
 }
 

@@ -10,14 +10,14 @@
 
 namespace glovebox::agent {
 
-struct Taken {
+struct TakenSandbox {
   UniqueFd link;
   Limits limits;
   bool network_up = false;
 };
 // Tells the launcher when the runtime is ready. Nothing: the launcher has gone, or the runtime died
 // or is not sealed, and the sandbox has to end.
-std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
-                                      bool change_user);
+std::optional<TakenSandbox> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
+                                             bool change_user);
 
 }  // namespace glovebox::agent

@@ -56,7 +56,7 @@ Result<> mount_template_root(ZygoteSetup& setup) {
   // It sees only its own processes, not those of sandboxes.
   TRY_OK(mount_proc("hidepid=2"));
   TRY_OK(attach(setup.fds[kZygoteDevFd].get(), "/dev"));
-  TRY_OK(mask_proc_below(""));
+  TRY_OK(mask_proc_below("", learn_proc_mask("")));
   TRY_OK(attach_boot_id(setup.fds[kZygoteBootIdFd].get()));
   TRY_OK(attach(setup.fds[kZygoteRootFd].get(), kStage));
   TRY_OK(attach(setup.fds[kZygoteUsrFd].get(), std::string(kStage) + "/usr"));

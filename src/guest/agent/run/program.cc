@@ -137,18 +137,18 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
 }
 
 StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec,
-                           RuntimeDescriptors descriptors, Ahead ahead) {
+                           RuntimeDescriptors descriptors, StartAhead ahead) {
   Streams streams;
   streams.guest_in = std::move(descriptors.theirs[0]);
   streams.guest_out = std::move(descriptors.theirs[1]);
   streams.guest_err = std::move(descriptors.theirs[2]);
   streams.more.push_back(std::move(descriptors.theirs[3]));
   streams.more.push_back(std::move(descriptors.theirs[4]));
-  if (ahead == Ahead::kYes) streams.more.push_back(std::move(descriptors.theirs[5]));
+  if (ahead == StartAhead::kYes) streams.more.push_back(std::move(descriptors.theirs[5]));
   streams.client_ends = std::move(descriptors.ours.client_ends);
   StartOutcome outcome =
       start_with(plan, exec, std::move(streams),
-                 ahead == Ahead::kYes ? std::vector<RlimitEntry>() : rlimits_of(plan));
+                 ahead == StartAhead::kYes ? std::vector<RlimitEntry>() : rlimits_of(plan));
   outcome.started.job = std::move(descriptors.ours.job);
   outcome.started.socket = std::move(descriptors.ours.socket);
   return outcome;

@@ -36,9 +36,9 @@ struct StartOutcome {
 StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec);
 // A runtime as a program: with the streams and further descriptors that were made for it. One that
 // is started ahead is not limited yet: the caller's limits come with the take.
-enum class Ahead : bool { kNo, kYes };
+enum class StartAhead : bool { kNo, kYes };
 StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec,
-                           RuntimeDescriptors descriptors, Ahead ahead);
+                           RuntimeDescriptors descriptors, StartAhead ahead);
 // Sets a waiting runtime's limits, from outside.
 Result<> limit_runtime(const ServePlan& plan, pid_t pid);
 

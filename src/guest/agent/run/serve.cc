@@ -164,7 +164,7 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   if (!cold_runtime_) return send_frame(wire::StartFailed{EINVAL, "the runtime has no job"});
   RuntimeDescriptors descriptors = std::move(*cold_runtime_);
   cold_runtime_.reset();
-  return send_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
+  return send_started(start_runtime(plan_, exec, std::move(descriptors), StartAhead::kNo));
 }
 
 Result<> Agent::handle(const wire::JobChunk& chunk) {

@@ -399,7 +399,7 @@ void SessionAgent::start_cold(SessionProcess& process, const wire::StartProcess&
   if (!make_streams(start, user, plan_.change_user, null_.get(), streams)) {
     return refuse_start(process, errno, "create standard streams");
   }
-  Forked forked = fork_program(plan_, start, user, streams.theirs);
+  ForkedProgram forked = fork_program(plan_, start, user, streams.theirs);
   if (!forked.step.empty()) return refuse_start(process, forked.error, forked.step);
   process.take_streams(std::move(streams.ours));
   process.take_process(forked.pid, std::move(forked.failure), false);

@@ -34,7 +34,7 @@ bool SessionJoin::begin(std::uint64_t process, const wire::StartProcess& start,
   const StreamEnds& theirs = streams.theirs;
   const int descriptors[] = {theirs.in.get(),      theirs.out.get(),      theirs.err.get(),
                              theirs.results.get(), theirs.requests.get(), pair->theirs.get()};
-  const wire::JoinPlaces join{++last_ticket_};
+  const wire::JoinRuntime join{++last_ticket_};
   if (!send_message(plan_.launcher.get(), wire::encode(wire::PlanMessage(join)), descriptors)) {
     return false;
   }

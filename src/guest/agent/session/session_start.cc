@@ -90,8 +90,8 @@ void add_users_own(const SessionUser& user, bool terminal, std::vector<std::stri
   }
 }
 
-Forked refused(std::string step, int error) {
-  Forked forked;
+ForkedProgram refused(std::string step, int error) {
+  ForkedProgram forked;
   forked.step = std::move(step);
   forked.error = error;
   return forked;
@@ -114,11 +114,11 @@ bool make_streams(const wire::StartProcess& start, const SessionUser& user, bool
          pipe_to_them(ours.requests, theirs.requests);
 }
 
-Forked fork_program(const SessionPlan& plan, const wire::StartProcess& start,
-                    const SessionUser& user, const StreamEnds& theirs) {
+ForkedProgram fork_program(const SessionPlan& plan, const wire::StartProcess& start,
+                           const SessionUser& user, const StreamEnds& theirs) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return refused("pipe", errno);
-  Forked forked;
+  ForkedProgram forked;
   forked.failure.reset(ends[0]);
   UniqueFd failure(ends[1]);
   if (!move_past_standard_streams(failure)) return refused("pipe", errno);

@@ -27,14 +27,14 @@ struct SessionStreams {
 bool make_streams(const wire::StartProcess& start, const SessionUser& user, bool change_user,
                   int null, SessionStreams& streams);
 
-struct Forked {
+struct ForkedProgram {
   pid_t pid = 0;
   UniqueFd failure;  // end of file: it was executed, or died; else a GuestFailure
   std::string step;  // not empty: the fork failed, with `error`
   int error = 0;
 };
-Forked fork_program(const SessionPlan& plan, const wire::StartProcess& start,
-                    const SessionUser& user, const StreamEnds& theirs);
+ForkedProgram fork_program(const SessionPlan& plan, const wire::StartProcess& start,
+                           const SessionUser& user, const StreamEnds& theirs);
 
 // Sets the limits of a process that a zygote forked; false: that failed.
 bool limit_process(const SessionPlan& plan, pid_t pid);
