@@ -21,7 +21,7 @@ struct NodeOptions {
   // The part of both that one owner may have, so that there is always room for another.
   std::uint32_t owner_share_percent = 100;
   std::uint32_t max_pools = 64;
-  std::uint32_t max_waiting = 64;  // idle sandboxes in one pool, whatever its template says
+  std::uint32_t max_waiting = 128;  // idle sandboxes in one pool, whatever its template says
   // Whose sessions wait that the file of a template asks for; other projects' by their demand.
   std::string waiting_project = "default";
   // Sandboxes being created at once. The launcher has one thread: more would only wait there, in

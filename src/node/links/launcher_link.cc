@@ -168,6 +168,7 @@ Result<> LauncherLink::on_message(Received received) {
     return fail(Errc::kProtocol, "wrong number of descriptors in a message");
   }
   received_ = std::move(received.fds);
+  last_answer_ = options_.now();
   return std::visit([this](auto& one) { return handle(one); }, reply);
 }
 

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "node/links/packet_link.h"
+#include "node/node_options.h"
 #include "node/sandboxes/sandbox.h"
 #include "wire/launcher/launcher_messages.h"
 
@@ -39,7 +40,9 @@ class LauncherLink {
   // Messages that wait to be sent; beyond this the launcher counts as lost.
   static constexpr std::size_t kMaxQueued = 4096;
 
-  LauncherLink(boost::asio::io_context& io, Listener& listener) : io_(io), listener_(listener) {}
+  // All outlive this object.
+  LauncherLink(boost::asio::io_context& io, Listener& listener, const NodeOptions& options)
+      : io_(io), listener_(listener), options_(options) {}
   ~LauncherLink();
   LauncherLink(const LauncherLink&) = delete;
   LauncherLink& operator=(const LauncherLink&) = delete;
@@ -79,6 +82,8 @@ class LauncherLink {
   void list_layers(LayerFound each, Finished done);
 
   std::uint64_t losses() const { return losses_; }
+  // When it last said something.
+  Clock::time_point last_answer() const { return last_answer_; }
 
  private:
   friend class Sandbox;
@@ -115,6 +120,7 @@ class LauncherLink {
 
   boost::asio::io_context& io_;
   Listener& listener_;
+  const NodeOptions& options_;
   std::shared_ptr<PacketLink> link_;
   std::uint32_t next_seq_ = 1;
   std::unordered_map<std::uint32_t, Asked> waiting_;
@@ -122,6 +128,7 @@ class LauncherLink {
   std::optional<Error> refusal_;    // of a take: SandboxEnded follows
   std::vector<UniqueFd> received_;  // came with the reply that is being handled
   std::uint64_t losses_ = 0;
+  Clock::time_point last_answer_{};
 };
 
 }  // namespace glovebox::node

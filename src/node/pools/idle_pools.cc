@@ -92,6 +92,19 @@ bool IdlePools::make_room(const Budget& budget, std::uint32_t sandboxes, std::ui
   return true;
 }
 
+std::uint64_t IdlePools::waiting_bytes() const {
+  std::uint64_t count = 0;
+  for (const auto& [key, pool] : pools_) count += pool.idle() + pool.making;
+  return count * options_.waiting_memory_bytes;
+}
+
+void IdlePools::shrink() {
+  for (auto& [key, pool] : pools_) {
+    pool.size().shrink();
+    pool.drop_surplus();
+  }
+}
+
 void IdlePools::drop_one() {
   for (auto& [key, pool] : pools_) {
     if (pool.idle() > 0) return pool.drop_one();

@@ -38,6 +38,10 @@ class IdlePools {
   // it has not, and nothing is left to drop. The sandboxes of `except` stay.
   bool make_room(const Budget& budget, std::uint32_t sandboxes, std::uint64_t bytes,
                  const Pool* except);
+  // All that wait or are being made, in bytes of the budget.
+  std::uint64_t waiting_bytes() const;
+  // This host is short of memory: only the minimum stays.
+  void shrink();
   void drop_one();
   void clear();
 

@@ -53,8 +53,15 @@ void PoolFiller::refill() {
          parts_.budget.fits(1, parts_.options.waiting_memory_bytes)) {
     const Candidate next = emptiest_pool();
     if (next.pool == nullptr) return;
-    create_for(*next.pool, *next.status);
+    create_for(*next.pool, *next.status, Demand::kAhead);
   }
+}
+
+// Beyond the minimum of its pool, what waits may have a quarter of the memory for sandboxes.
+bool PoolFiller::may_wait_one_more(const Pool& pool) const {
+  if (pool.idle() + pool.making < pool.size().least()) return true;
+  return parts_.pools.waiting_bytes() + parts_.options.waiting_memory_bytes <=
+         parts_.options.max_memory_bytes / 4;
 }
 
 PoolFiller::Candidate PoolFiller::emptiest_pool() {
@@ -63,7 +70,10 @@ PoolFiller::Candidate PoolFiller::emptiest_pool() {
   for (auto& [key, pool] : parts_.pools.all()) {
     if (!parts_.templates.is_current(key.template_name)) continue;
     const TemplateStatus* status = parts_.templates.find(key.template_name);
-    if (parts_.options.now() < pool.not_before || pool.wanted(quiet_) == 0) continue;
+    if (parts_.options.now() < pool.not_before || pool.wanted(quiet_) == 0 ||
+        !may_wait_one_more(pool)) {
+      continue;
+    }
     const bool has_runtime = status->description.runtime != RuntimeKind::kNone;
     if (has_runtime && !parts_.templates.request_runtime(key.template_name)) continue;
     const double full =
@@ -75,7 +85,14 @@ PoolFiller::Candidate PoolFiller::emptiest_pool() {
   return emptiest;
 }
 
-void PoolFiller::create_for(Pool& pool, const TemplateStatus& status) {
+// Whether the next sandbox of this pool is wanted soon: then its runtime does not rehearse. A quiet
+// host has time for it, and so has one that fills a pool faster than runs empty it.
+bool PoolFiller::is_in_demand(const Pool& pool, Demand demand) const {
+  if (demand == Demand::kWaiter || pool.waiting > 0) return true;
+  return !quiet_ && pool.idle() < (pool.size().target() + 1) / 2;
+}
+
+void PoolFiller::create_for(Pool& pool, const TemplateStatus& status, Demand demand) {
   const PoolKey key = pool.key();
   wire::CreateSandbox request;
   request.engine = key.engine;
@@ -90,6 +107,7 @@ void PoolFiller::create_for(Pool& pool, const TemplateStatus& status) {
   } else {
     request.limits = status.description.limits;
     request.warm = status.description.runtime != RuntimeKind::kNone;
+    request.hurry = request.warm && is_in_demand(pool, demand);
     request.waits = true;
     if (parts_.creator.prepares_networks()) request.network = NetworkStage::kPrepared;
   }
@@ -123,8 +141,8 @@ void PoolFiller::created(const PoolKey& key, SandboxCreation& creation,
 void PoolFiller::refused(Pool& pool, const SandboxCreation& creation, const Error& error) {
   if (!parts_.launcher.up()) return;
   parts_.creator.note_refusal(creation, error);
-  // Without its runtime, runs get a cold sandbox and see no error.
-  if (error.code() == Errc::kUnavailable && creation.make.warm) return;
+  // It is tried again; without its runtime, runs get a cold sandbox and see no error.
+  if (SandboxCreator::runtime_was_missing(creation, error)) return;
   if (error.code() == Errc::kResourceExhausted) return listener_.on_launcher_full();
   // A run that comes now has a sandbox created for itself, and sees what is wrong.
   pool.not_before = parts_.options.now() + kAfterFailure;

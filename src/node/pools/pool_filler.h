@@ -49,7 +49,9 @@ class PoolFiller {
   // Creates what the pools want, as far as the launcher and the budget allow. Not while requests
   // are queued: what there is to give is theirs.
   void refill();
-  void create_for(Pool& pool, const TemplateStatus& status);
+  // kWaiter: a run waits for this one.
+  enum class Demand : bool { kAhead, kWaiter };
+  void create_for(Pool& pool, const TemplateStatus& status, Demand demand);
 
  private:
   struct Candidate {
@@ -57,6 +59,8 @@ class PoolFiller {
     const TemplateStatus* status = nullptr;
   };
   Candidate emptiest_pool();
+  bool may_wait_one_more(const Pool& pool) const;
+  bool is_in_demand(const Pool& pool, Demand demand) const;
   void created(const PoolKey& key, SandboxCreation& creation,
                Result<std::unique_ptr<Sandbox>> sandbox);
   void refused(Pool& pool, const SandboxCreation& creation, const Error& error);

@@ -16,22 +16,43 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(PoolSize, StartsAtItsMinimumAndDoublesOnAMiss) {
+TEST(PoolSize, GrowsToWhatWasWantedAtOnce) {
   Clock::time_point now{};
-  PoolSize size(2, 16, seconds(30), now);
+  PoolSize size(2, 128, seconds(30), now);
   EXPECT_EQ(size.target(), 2u);
-  size.on_miss(now);
-  EXPECT_EQ(size.target(), 4u);
-  size.on_miss(now);
-  size.on_miss(now);
-  size.on_miss(now);
+  size.on_miss(now, 3, 1);
+  EXPECT_EQ(size.target(), 3u);
+  // A burst of a hundred.
+  size.on_miss(now, 100, 84);
+  EXPECT_EQ(size.target(), 100u);
+}
+
+TEST(PoolSize, SixteenClientsNeedSixteenHoweverOftenTheyCome) {
+  Clock::time_point now{};
+  PoolSize size(2, 128, seconds(30), now);
+  for (int i = 0; i < 1000; ++i) size.on_miss(now += milliseconds(5), 16, 14);
   EXPECT_EQ(size.target(), 16u);
+}
+
+TEST(PoolSize, RunsThatTakeLongDoNotMakeItJump) {
+  Clock::time_point now{};
+  PoolSize size(2, 128, seconds(30), now);
+  size.on_miss(now, 90, 1);
+  EXPECT_EQ(size.target(), 4u);
+}
+
+TEST(PoolSize, ShrinksAtOnceWhenTheHostIsShortOfMemory) {
+  Clock::time_point now{};
+  PoolSize size(2, 128, seconds(30), now);
+  size.on_miss(now, 100, 84);
+  size.shrink();
+  EXPECT_EQ(size.target(), 2u);
 }
 
 TEST(PoolSize, GrowsFromNothing) {
   PoolSize size(0, 8, seconds(30), Clock::time_point{});
   EXPECT_EQ(size.target(), 0u);
-  size.on_miss(Clock::time_point{});
+  size.on_miss(Clock::time_point{}, 1, 1);
   EXPECT_EQ(size.target(), 1u);
 }
 
@@ -48,7 +69,7 @@ TEST(PoolSize, GrowsWithDemandWithoutAMiss) {
 TEST(PoolSize, GoesBackToItsMinimumWithoutDemand) {
   Clock::time_point now{};
   PoolSize size(2, 32, seconds(30), now);
-  for (int i = 0; i < 5; ++i) size.on_miss(now);
+  size.on_miss(now, 100, 40);
   size.on_take(now);
   size.tick(now += seconds(29));
   EXPECT_EQ(size.target(), 32u);
@@ -59,7 +80,7 @@ TEST(PoolSize, GoesBackToItsMinimumWithoutDemand) {
 TEST(PoolSize, ShrinksSlowlyWhenLessIsAskedFor) {
   Clock::time_point now{};
   PoolSize size(2, 32, seconds(30), now);
-  for (int i = 0; i < 5; ++i) size.on_miss(now);
+  size.on_miss(now, 100, 40);
   for (int i = 0; i < 40; ++i) {
     size.on_take(now += seconds(1));
     size.tick(now);
@@ -70,10 +91,10 @@ TEST(PoolSize, ShrinksSlowlyWhenLessIsAskedFor) {
 TEST(PoolSize, NeverLeavesItsBounds) {
   Clock::time_point now{};
   PoolSize size(4, 4, seconds(30), now);
-  size.on_miss(now);
+  size.on_miss(now, 9, 9);
   EXPECT_EQ(size.target(), 4u);
   size.set_bounds(0, 0);
-  size.on_miss(now);
+  size.on_miss(now, 9, 9);
   EXPECT_EQ(size.target(), 0u);
 }
 

@@ -34,8 +34,11 @@ void PoolSize::on_take(Clock::time_point now) {
   }
 }
 
-void PoolSize::on_miss(Clock::time_point now) {
-  set(std::max(1u, target_ * 2));
+void PoolSize::on_miss(Clock::time_point now, std::uint32_t at_once, std::uint32_t waiting) {
+  // Sixteen clients need sixteen, however often they come; a burst of a hundred a hundred. Runs
+  // that take long count as well, so it does not jump to their number for a single one that waits.
+  const std::uint32_t bound = std::max(target_, waiting) * 2;
+  set(std::max({1u, target_, std::min(at_once, bound)}));
   last_change_ = now;
 }
 

@@ -1,5 +1,6 @@
-// How many idle sandboxes a pool should keep. Grows with demand and doubles when a run found it
-// empty; returns to the minimum without demand. Pure arithmetic on the times it is given.
+// How many idle sandboxes a pool should keep. Grows with demand, and to what was wanted at once
+// when a run found it empty, but at most doubles; returns to the minimum without demand. Pure
+// arithmetic on the times it is given.
 #pragma once
 
 #include <chrono>
@@ -16,11 +17,16 @@ class PoolSize {
 
   void set_bounds(std::uint32_t least, std::uint32_t most);
   void on_take(Clock::time_point now);
-  void on_miss(Clock::time_point now);
+  // A run found the pool empty: `at_once` runs are under way or wait, `waiting` of them for this
+  // pool, this one included.
+  void on_miss(Clock::time_point now, std::uint32_t at_once, std::uint32_t waiting);
+  // This host is short of memory.
+  void shrink() { set(least_); }
   void on_created(std::chrono::microseconds took);
   void tick(Clock::time_point now);
 
   std::uint32_t target() const { return target_; }
+  std::uint32_t least() const { return least_; }
   Clock::time_point last_take() const { return last_take_; }
 
  private:

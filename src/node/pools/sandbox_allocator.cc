@@ -17,10 +17,6 @@ constexpr milliseconds kTick{1000};
 constexpr milliseconds kTickWhileWaiting{20};
 constexpr milliseconds kLookAtHost{500};
 
-Pool::For pool_kind(const SandboxRequest& request) {
-  return request.network ? Pool::For::kNetwork : Pool::For::kAny;
-}
-
 Error network_unsupported() {
   return Error(Errc::kUnsupported,
                "this host's kernel cannot give a sandbox a network (see `glovebox doctor`)");
@@ -33,7 +29,7 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
       options_(std::move(options)),
       budget_(options_.max_sandboxes, options_.max_memory_bytes),
       pressure_(options_.host_sample),
-      launcher_(io, *this),
+      launcher_(io, *this, options_),
       templates_(launcher_, options_),
       pools_(options_),
       wanted_pools_(pools_, templates_, options_.waiting_project),
@@ -220,7 +216,7 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
   if (pool.idle(kind) > 0) return hand_over(pool, waiter);
   if (!std::exchange(waiter->missed, true)) {
     ++pool.misses;
-    pool.size().on_miss(options_.now());
+    pool.size().on_miss(options_.now(), runs_at_once(), pool.waiting + 1);
     // More runs with a network will come: half of the idle ones are replaced at once, the others
     // over time.
     if (kind == Pool::For::kNetwork) pool.drop_without_network((pool.idle() + 1) / 2);
@@ -229,7 +225,7 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
          pools_.make_room(budget_, 1,
                           std::max(promised(waiter->request), options_.waiting_memory_bytes),
                           &pool)) {
-    filler_.create_for(pool, status);
+    filler_.create_for(pool, status, PoolFiller::Demand::kWaiter);
   }
   return false;  // the first in the queue gets the new one
 }
@@ -254,7 +250,9 @@ bool SandboxAllocator::serve_session(const WaiterPtr& waiter, const TemplateStat
   if (pool->idle(pool_kind(request)) > 0) return hand_over(*pool, waiter);
   if (!std::exchange(waiter->missed, true)) {
     ++pool->misses;
-    pool->size().on_miss(options_.now());
+    // Sessions last, so their number says nothing: the pool doubles.
+    const std::uint32_t target = pool->size().target();
+    pool->size().on_miss(options_.now(), target * 2, target);
   }
   return serve_alone(waiter, false);
 }
@@ -302,6 +300,7 @@ void SandboxAllocator::create_alone(const WaiterPtr& waiter, bool warm, Charge c
   create.project = wanted.project;
   create.tenant = tenant_number(wanted.project);
   create.warm = warm;
+  create.hurry = warm;  // its run waits
   create.session = wanted.session;
   create.layer = wanted.layer;
   create.make_layer = wanted.make_layer;
@@ -336,7 +335,9 @@ void SandboxAllocator::alone_created(const WaiterPtr& waiter, SandboxCreation& c
   const Errc code = sandbox.error().code();
   if (!launcher_.up()) return enqueue(waiter);  // the next launcher may be attached in time
   creator_.note_refusal(creation, sandbox.error());
-  if (code == Errc::kUnavailable && creation.make.warm) {
+  if (SandboxCreator::runtime_was_missing(creation, sandbox.error())) {
+    // A busy host: it waits its turn for another one.
+    if (templates_.request_runtime(waiter->request.key.template_name)) return enqueue(waiter);
     // The slot is still free, and the charge still ours.
     return create_alone(waiter, false, std::move(creation.charge));
   }
@@ -418,6 +419,7 @@ void SandboxAllocator::schedule_tick() {
 void SandboxAllocator::tick() {
   const Clock::time_point now = options_.now();
   look_at_host(now);
+  if (!pressure_.full_reason().empty()) pools_.shrink();
   creator_.pass_overdue(now);
   fail_overdue(now);
   templates_.forget_unconfirmed();

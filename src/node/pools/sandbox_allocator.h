@@ -95,6 +95,11 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   // An error that waiting does not mend.
   Result<> check(const SandboxRequest& request, const TemplateStatus& status) const;
   Way way_for(const SandboxRequest& request, const TemplateStatus& status);
+  // Runs that have a sandbox or wait for one, and the one that is being served.
+  std::uint32_t runs_at_once() const {
+    return filler_.active_runs() +
+           static_cast<std::uint32_t>(queue_.size() + being_created_.size()) + 1;
+  }
   bool has_its_share(const std::string& owner) const;
   // With this request the owner still leaves room for others.
   bool is_within_share(const SandboxRequest& request) const;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -61,6 +62,7 @@ void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done don
                       request.network != NetworkStage::kNone,
                       request.session,
                       false,
+                      false,
                       std::move(on_overdue)});
   creations_.push_back(creation);
   auto finished = [this, gone = gone_, creation,
@@ -77,12 +79,13 @@ void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done don
 
 void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCreated> created,
                             const Done& done) {
-  if (!creation->overdue) --creating_;
+  if (!creation->late) --creating_;
   std::erase(creations_, creation);
   if (!created) {
     made_.error = created.error().message();
     return done(*creation, fail(std::move(created.error())));
   }
+  if (creation->make.warm) templates_.runtime_came(creation->template_name);
   full_reason_.clear();
   made_.error.clear();
   (creation->session ? made_.session_walls : made_.run_walls) = created->walls;
@@ -95,8 +98,13 @@ void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCre
                                             std::move(creation->charge), creation->make));
 }
 
+bool SandboxCreator::runtime_was_missing(const SandboxCreation& creation, const Error& error) {
+  return creation.make.warm &&
+         (error.code() == Errc::kUnavailable || error.code() == Errc::kTimeout);
+}
+
 void SandboxCreator::note_refusal(const SandboxCreation& creation, const Error& error) {
-  if (error.code() == Errc::kUnavailable && creation.make.warm) {
+  if (runtime_was_missing(creation, error)) {
     templates_.runtime_was_not_ready(creation.template_name);
   } else if (error.code() == Errc::kResourceExhausted) {
     full_reason_ = error.message();
@@ -110,9 +118,14 @@ void SandboxCreator::pass_overdue(Clock::time_point now) {
   const std::vector<CreationPtr> under_way = creations_;
   for (const CreationPtr& creation : under_way) {
     if (!creation->make.warm || now - creation->make.made_at < kOverdue) continue;
-    templates_.runtime_was_not_ready(creation->template_name);
+    if (!std::exchange(creation->late, true)) --creating_;
+    const Clock::time_point sign =
+        std::max(creation->make.made_at, templates_.runtime_came_at(creation->template_name));
+    if (now - sign < kOverdue || launcher_.last_answer() < creation->make.made_at + kOverdue / 2) {
+      continue;
+    }
+    templates_.runtime_is_stuck(creation->template_name);
     if (std::exchange(creation->overdue, true)) continue;
-    --creating_;
     if (creation->on_overdue) creation->on_overdue();
   }
 }

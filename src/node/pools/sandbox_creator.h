@@ -29,7 +29,8 @@ struct SandboxCreation {
   std::string template_name;
   bool network = false;  // one was asked for
   bool session = false;
-  bool overdue = false;  // its runtime does not come; it no longer counts as under way
+  bool late = false;     // its runtime takes long: it no longer counts as under way
+  bool overdue = false;  // and no other of its template comes: another is created in its place
   std::function<void()> on_overdue = {};
 };
 
@@ -61,8 +62,11 @@ class SandboxCreator {
   const EngineFigures& made() const { return made_; }
   // Learns from an error that `done` was given: when to ask again, and for what.
   void note_refusal(const SandboxCreation& creation, const Error& error);
+  // Whether a warm sandbox was not created for want of its runtime, or because that took too long.
+  static bool runtime_was_missing(const SandboxCreation& creation, const Error& error);
   // A zygote that is stuck holds a creation up until the launcher gives up on it. Meanwhile its
-  // template counts as cold, and others are created.
+  // template counts as cold, and others are created. While sandboxes of the template still come, or
+  // the launcher answers nothing at all, the host is only slow: then nothing becomes cold.
   void pass_overdue(Clock::time_point now);
 
   // A run with a network came: idle sandboxes are prepared for one for a while.

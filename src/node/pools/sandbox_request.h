@@ -25,6 +25,10 @@ struct SandboxRequest {
   bool make_layer = false;
 };
 
+inline Pool::For pool_kind(const SandboxRequest& request) {
+  return request.network ? Pool::For::kNetwork : Pool::For::kAny;
+}
+
 // What a sandbox in use may need of this host.
 inline std::uint64_t bytes_of(const Limits& limits) {
   const std::uint64_t sum = limits.memory_bytes + limits.disk_bytes;

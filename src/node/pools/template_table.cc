@@ -10,6 +10,7 @@ constexpr milliseconds kReportTime{1000};
 constexpr milliseconds kPrepareAgain{5000};
 // Until a runtime is asked for again, if the launcher reports no change.
 constexpr milliseconds kAfterNotReady{250};
+constexpr unsigned kRefusalsInARow = 3;
 
 }  // namespace
 
@@ -94,7 +95,30 @@ bool TemplateTable::request_runtime(std::string_view name) {
 
 void TemplateTable::runtime_was_not_ready(std::string_view name) {
   const auto at = entries_.find(name);
-  if (at != entries_.end()) at->second.warm_not_before = options_.now() + kAfterNotReady;
+  if (at == entries_.end()) return;
+  if (at->second.status.state == RuntimeState::kReady && ++at->second.refusals < kRefusalsInARow) {
+    return;
+  }
+  runtime_is_stuck(name);
+}
+
+void TemplateTable::runtime_is_stuck(std::string_view name) {
+  const auto at = entries_.find(name);
+  if (at == entries_.end()) return;
+  at->second.refusals = 0;
+  at->second.warm_not_before = options_.now() + kAfterNotReady;
+}
+
+void TemplateTable::runtime_came(std::string_view name) {
+  const auto at = entries_.find(name);
+  if (at == entries_.end()) return;
+  at->second.refusals = 0;
+  at->second.came_at = options_.now();
+}
+
+Clock::time_point TemplateTable::runtime_came_at(std::string_view name) const {
+  const auto at = entries_.find(name);
+  return at == entries_.end() ? Clock::time_point{} : at->second.came_at;
 }
 
 }  // namespace glovebox::node

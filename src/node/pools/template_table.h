@@ -39,8 +39,14 @@ class TemplateTable {
   // Whether a sandbox with a waiting runtime can be had. If not, has the launcher start the
   // runtime, so that later ones can.
   bool request_runtime(std::string_view name);
-  // The launcher had no runtime ready although we expected one: not asked again for a moment.
+  // The launcher had no runtime ready although we expected one. That happens on a busy host; after
+  // a few times in a row it is not asked again for a moment.
   void runtime_was_not_ready(std::string_view name);
+  // No sandbox gets its runtime: not asked again for a moment.
+  void runtime_is_stuck(std::string_view name);
+  // A sandbox with its runtime has come.
+  void runtime_came(std::string_view name);
+  Clock::time_point runtime_came_at(std::string_view name) const;
 
  private:
   struct Entry {
@@ -48,6 +54,8 @@ class TemplateTable {
     std::uint64_t launcher = 0;              // number of the launcher that reported it
     Clock::time_point prepare_not_before{};  // the launcher was asked to start its runtime
     Clock::time_point warm_not_before{};
+    Clock::time_point came_at{};  // the last sandbox with its runtime
+    unsigned refusals = 0;        // since then
   };
 
   LauncherLink& launcher_;

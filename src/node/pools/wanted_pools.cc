@@ -29,8 +29,8 @@ TemplateStatus WantedPools::with_own_bounds(TemplateStatus status) const {
   return status;
 }
 
-// What the administrator's file of a template asks for, like workspace.pool_size: the waiting ones
-// are of one project, and others get their own once they ask for sandboxes.
+// What the administrator's file of a template asks for: the waiting ones are of one project, and
+// others get their own once they ask for sandboxes.
 void WantedPools::set_sessions_of_file(const std::string& name, PoolBounds bounds) {
   std::vector<SessionPoolRequest> wanted;
   for (const std::string& project : {project_, std::string()}) {

@@ -186,6 +186,7 @@ void FakeLauncher::on_message() {
   } else if (const auto* measuring = std::get_if<wire::MeasureSandbox>(&request)) {
     say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, oom_kills, 512});
   } else if (const auto* all = std::get_if<wire::MeasureHost>(&request)) {
+    if (holds_measures) return;
     wire::HostMeasured measured = host;
     measured.seq = all->seq;
     say(measured);
@@ -273,8 +274,21 @@ void FakeLauncher::release_creates() {
   for (Making& held : std::exchange(held_, {})) make(std::move(held));
 }
 
+void FakeLauncher::release_one() {
+  if (stuck_.empty()) return;
+  Making first = std::move(stuck_.front());
+  stuck_.pop_front();
+  make(std::move(first));
+}
+
 void FakeLauncher::make(Making making) {
   const wire::CreateSandbox& request = making.request;
+  if (refuses_once > 0) {
+    --refuses_once;
+    wire::SandboxRefused refused = refusal_once;
+    refused.seq = request.seq;
+    return say(refused);
+  }
   if (refuses) {
     wire::SandboxRefused refused = *refuses;
     refused.seq = request.seq;
@@ -291,6 +305,7 @@ void FakeLauncher::make(Making making) {
   if (!request.layer.empty()) made_with_layer.emplace_back(request.layer, request.make_layer);
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
+  if (request.hurry) ++created_in_hurry;
   templates.push_back(request.template_name);
   tenants.push_back(request.tenant);
   if (request.session) return make_session(std::move(making));

@@ -61,6 +61,10 @@ class FakeLauncher {
   bool holds_creates = false;  // requests are kept until release_creates()
   bool holds_warm = false;     // the same, those with a runtime
   void release_creates();
+  void release_one();           // the one that has waited longest
+  bool holds_measures = false;  // of the host: they are never answered
+  int refuses_once = 0;         // so many makings, with this
+  wire::SandboxRefused refusal_once;
   bool warm_not_ready = false;
   std::optional<wire::SandboxRefused> refuses;  // every making
   std::uint32_t generation = 1;
@@ -78,6 +82,7 @@ class FakeLauncher {
   int created = 0;
   int created_warm = 0;
   int created_waiting = 0;
+  int created_in_hurry = 0;
   int destroyed = 0;
   int prepared = 0;
   std::size_t most_creates_at_once = 0;

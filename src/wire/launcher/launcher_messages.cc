@@ -23,6 +23,7 @@ struct LauncherMessageEncoder {
       writer.text(mount.name);
     }
     writer.number(static_cast<std::uint8_t>(create.warm));
+    writer.number(static_cast<std::uint8_t>(create.hurry));
     writer.number(static_cast<std::uint8_t>(create.waits));
     writer.number(static_cast<std::uint8_t>(create.session));
     writer.text(create.project);
@@ -148,6 +149,7 @@ Result<LauncherRequest> get_create(ByteReader& from) {
     create.mounts.push_back({static_cast<MountMode>(mode), std::move(*guest), std::move(name)});
   }
   const auto warm = from.number<std::uint8_t>();
+  const auto hurry = from.number<std::uint8_t>();
   const auto waits = from.number<std::uint8_t>();
   const auto session = from.number<std::uint8_t>();
   create.project = from.text(kMaxLauncherName);
@@ -155,13 +157,14 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   create.layer = from.text(kLayerIdSize);
   const auto make_layer = from.number<std::uint8_t>();
   create.tenant = from.number<std::uint64_t>();
-  if (!from.finished() || warm > 1 || waits > 1 || session > 1 || make_layer > 1 ||
+  if (!from.finished() || warm > 1 || hurry > 1 || waits > 1 || session > 1 || make_layer > 1 ||
       (!create.layer.empty() && !is_layer_id(create.layer)) ||
       network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
     return malformed_launcher_message();
   }
   create.network = static_cast<NetworkStage>(network);
   create.warm = warm == 1;
+  create.hurry = hurry == 1;
   create.waits = waits == 1;
   create.session = session == 1;
   create.make_layer = make_layer == 1;
