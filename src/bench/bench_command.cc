@@ -15,6 +15,7 @@
 #include "bench/network_fixture.h"
 #include "bench/network_subjects.h"
 #include "bench/package_subjects.h"
+#include "bench/profile/profile_command.h"
 #include "bench/report.h"
 #include "bench/session_subjects.h"
 #include "bench/subjects.h"
@@ -155,6 +156,15 @@ int bench_command(const std::vector<std::string>& args) {
     return client::usage_error(checked.error().message());
   }
   stop_on_signals();
+  if (bench.profile) {
+    if (!client::ServerLocationEnvironment::here().url.empty()) {
+      return client::usage_error("--profile starts its own server; unset GLOVEBOX_URL");
+    }
+    show_progress("measuring a run");
+    const int status = profile_command(bench);
+    show_progress("");
+    return status;
+  }
   const auto here = client::ServerLocationEnvironment::here();
   if (!bench.server.url.empty() || !bench.server.data_dir.empty() || !here.url.empty()) {
     return measure_existing_server(bench, here);

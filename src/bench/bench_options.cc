@@ -52,7 +52,12 @@ options::CommandLine bench_command_line(BenchOptions& bench) {
                     &bench.rounds},
                    {"--check", "", "exit with status 1 if a target is missed or a call failed",
                     &bench.check},
-                   {"--json", "", "print an array of objects instead of the table", &bench.json}}},
+                   {"--profile", "",
+                    "show where the CPU time of a warm run goes instead: by process, with system "
+                    "calls, page faults and messages, in kernel threads, and the floor; starts its "
+                    "own server, and counts most as root",
+                    &bench.profile},
+                   {"--json", "", "print JSON instead of tables", &bench.json}}},
                  client::server_location_options(bench.server)},
       .notes =
           "Exit status: 0 measured, 1 a target was missed (with --check), 2 bad usage, 125 no\n"
@@ -71,6 +76,14 @@ Result<> check_bench_options(BenchOptions& bench) {
   if (only == "network" && !(bench.server.url.empty() && bench.server.data_dir.empty())) {
     return fail(Errc::kInvalidArgument,
                 "--only network starts its own server; omit --url and --data-dir");
+  }
+  if (bench.profile && (!only.empty() || bench.check || !bench.rounds.empty())) {
+    return fail(Errc::kInvalidArgument,
+                "--profile cannot be used with --only, --rounds or --check");
+  }
+  if (bench.profile && !(bench.server.url.empty() && bench.server.data_dir.empty())) {
+    return fail(Errc::kInvalidArgument,
+                "--profile starts its own server; omit --url and --data-dir");
   }
   bench.measures_runs = only.empty() || only == "runs";
   bench.measures_sessions = only.empty() || only == "sessions";

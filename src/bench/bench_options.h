@@ -43,6 +43,7 @@ struct BenchOptions {
   bool quick = false;
   bool json = false;
   bool check = false;
+  bool profile = false;
   // Set by check_bench_options().
   Effort effort;
   bool measures_runs = true;

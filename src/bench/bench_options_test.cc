@@ -64,5 +64,14 @@ TEST(BenchOptions, MistakesAreReported) {
   EXPECT_THAT(mistake({"--fast"}), HasSubstr("unknown option"));
 }
 
+TEST(BenchOptions, AProfileHasItsOwnServerAndNoRows) {
+  const auto bench = parse({"--profile", "--quick", "--json"}).value();
+  EXPECT_TRUE(bench.profile && bench.json);
+  EXPECT_THAT(mistake({"--profile", "--only", "runs"}), HasSubstr("--profile cannot be used with"));
+  EXPECT_THAT(mistake({"--profile", "--check"}), HasSubstr("--profile cannot be used with"));
+  EXPECT_THAT(mistake({"--profile", "--rounds", "2"}), HasSubstr("--profile cannot be used with"));
+  EXPECT_THAT(mistake({"--profile", "--url", "http://127.0.0.1:1"}), HasSubstr("own server"));
+}
+
 }  // namespace
 }  // namespace glovebox::bench

@@ -25,6 +25,8 @@ class BenchServer {
   // The current process of its egress gateway; 0: there is none.
   pid_t gateway_pid() const { return pid_of("gateway_pid"); }
   pid_t launcher_pid() const { return pid_of("launcher_pid"); }
+  pid_t server_pid() const { return pid_of("pid"); }
+  pid_t supervisor_pid() const { return pid_; }
 
  private:
   BenchServer(pid_t pid, std::string directory);

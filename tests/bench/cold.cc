@@ -9,7 +9,7 @@
 #include "running_launcher.h"
 #include "subjects.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 // Long enough that what one subject leaves for the kernel to clean up is not charged to the next,
@@ -108,4 +108,4 @@ int measure_cold(const Options& options) {
   return options.check && !bars_hold(*rows) ? 1 : 0;
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

@@ -15,7 +15,7 @@
 #include "running_launcher.h"
 #include "subjects.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,4 +214,4 @@ int look_for_leaks(const Options& options) {
   return clean ? 0 : 1;
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

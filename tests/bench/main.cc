@@ -27,7 +27,7 @@ bool number_after(int argc, char** argv, int& i, unsigned& to) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  glovebox::bench::Options options;
+  glovebox::bench::cold::Options options;
   options.bin_dir = GBX_BIN_DIR;
   enum { kCold, kLeaks, kMemory } mode = kCold;
   unsigned runs = 0;
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (runs > 0) options.sequential = options.memory_runs = runs;
-  if (mode == kLeaks) return glovebox::bench::look_for_leaks(options);
-  if (mode == kMemory) return glovebox::bench::watch_memory(options);
-  return glovebox::bench::measure_cold(options);
+  if (mode == kLeaks) return glovebox::bench::cold::look_for_leaks(options);
+  if (mode == kMemory) return glovebox::bench::cold::watch_memory(options);
+  return glovebox::bench::cold::measure_cold(options);
 }

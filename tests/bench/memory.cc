@@ -5,7 +5,7 @@
 #include "running_launcher.h"
 #include "subjects.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 constexpr unsigned kShownTimes = 10;
@@ -49,4 +49,4 @@ int watch_memory(const Options& options) {
   return *flat ? 0 : 1;
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 
 struct Options {
   std::string bin_dir;
@@ -22,4 +22,4 @@ int look_for_leaks(const Options& options);
 // That a running launcher does not grow.
 int watch_memory(const Options& options);
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 double per_second(const Row& row) {
@@ -97,4 +97,4 @@ void print_json(const std::vector<Row>& rows) {
   std::printf("\n]\n");
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

@@ -6,7 +6,7 @@
 
 #include "bench/process.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 
 struct Row {
   std::string name;
@@ -24,4 +24,4 @@ const Row* find_row(const std::vector<Row>& rows, const std::string& name);
 void print_table(const std::vector<Row>& rows);
 void print_json(const std::vector<Row>& rows);
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

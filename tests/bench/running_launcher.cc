@@ -16,7 +16,7 @@
 #include "base/unique_fd.h"
 #include "bench/process.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 constexpr auto kStartsWithin = std::chrono::seconds(20);
@@ -96,4 +96,4 @@ Result<std::uint64_t> RunningLauncher::resident_kib() const {
   return fail(Errc::kNotFound, "the launcher has no VmRSS: it is gone");
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

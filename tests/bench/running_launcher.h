@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 
 class RunningLauncher {
  public:
@@ -30,4 +30,4 @@ class RunningLauncher {
   std::string socket_;
 };
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

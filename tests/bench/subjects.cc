@@ -7,7 +7,7 @@
 #include "bench/baselines.h"
 #include "bench/oci_bundle.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,4 +109,4 @@ Result<std::string> etc_of_sandboxes() {
   return newest.string();
 }
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold

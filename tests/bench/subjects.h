@@ -7,7 +7,7 @@
 
 #include "bench/process.h"
 
-namespace glovebox::bench {
+namespace glovebox::bench::cold {
 
 struct Subject {
   std::string name;
@@ -38,4 +38,4 @@ Command glovebox_run(const Places& places, const std::string& launcher,
 // The /etc of the layer that the last run of glovebox used or made.
 Result<std::string> etc_of_sandboxes();
 
-}  // namespace glovebox::bench
+}  // namespace glovebox::bench::cold
