@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
+#include <cmath>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -73,6 +74,8 @@ class StrictHandler {
     return count(ec);
   }
   bool on_double(double number, json::string_view, error_code& ec) {
+    // Boost reads 1e400 as infinity and 0e310 as not a number, which passes every check of a range.
+    if (!std::isfinite(number)) return stop(ec, "a number is out of range");
     stack_.push_double(number);
     return count(ec);
   }

@@ -1,5 +1,6 @@
 // JSON from untrusted sources: one document, UTF-8, bounded in depth and in the number of values,
-// and no duplicate key in an object (two readers of one text could see two requests).
+// no duplicate key in an object (two readers of one text could see two requests), and only finite
+// numbers.
 #pragma once
 
 #include <boost/json/fwd.hpp>

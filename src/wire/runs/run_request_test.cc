@@ -145,6 +145,8 @@ TEST(RunRequest, OnlyGoodJson) {
   EXPECT_THAT(complaint(R"({"code":"1","code":"2"})"), HasSubstr("the key \"code\" occurs twice"));
   EXPECT_THAT(complaint(R"({"env":{"A":"1","A":"2"}})"), HasSubstr("the key \"A\""));
   EXPECT_THAT(complaint(R"({"profile":{"cpus":NaN}})"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(complaint(R"({"profile":{"cpus":0e310}})"), HasSubstr("a number is out of range"));
+  EXPECT_THAT(complaint(R"({"profile":{"cpus":1e400}})"), HasSubstr("invalid JSON"));
   EXPECT_THAT(complaint("{\"code\":\"\xff\"}"), HasSubstr("invalid JSON"));
   EXPECT_THAT(complaint(R"({"code":"\ud800"})"), HasSubstr("invalid JSON"));
   EXPECT_THAT(complaint(std::string(100'000, '[')), HasSubstr("invalid JSON"));
