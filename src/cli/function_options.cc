@@ -9,10 +9,12 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cli/package_language.h"
 #include "cli/server_option.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
 #include "options/command_line.h"
+#include "options/package_options.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
 #include "wire/packages/package_options.h"
@@ -151,13 +153,7 @@ Result<> read_packages(const TypedFunction& typed, FunctionOptions& options) {
   const wire::PackageOptions& packages = typed.packages;
   if (!packages.is_given()) return {};
   if (options.call.language == wire::FunctionLanguage::kNode) {
-    if (!packages.preload.empty()) return invalid_function_option("--preload is for Python only");
-    if (packages.host_packages)
-      return invalid_function_option("--host-packages is for Python only");
-    if (!packages.requirements.empty()) {
-      return invalid_function_option(
-          "--requirements is for Python only; use --with or --lock package-lock.json for Node");
-    }
+    TRY_OK(check_packages_for_node(packages));
   }
   if (options.engine != engine::kDefaultEngine) {
     return invalid_function_option("--engine " + options.engine +
@@ -213,26 +209,12 @@ options::CommandLine function_command_line(TypedFunction& typed) {
               &typed.env},
              {"--engine", "ENGINE",
               "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
-             {"--with", "PACKAGE",
-              "install a package first, like 'requests>=2' or lodash@4, and cache it (repeatable)",
-              &typed.packages.with},
-             {"--requirements", "FILE",
-              "install the packages of a requirements.txt first, with or without hashes",
-              &typed.packages.requirements},
-             {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json first",
-              &typed.packages.lock},
-             {"--preload", "MODULE[,MODULE]",
-              "import these of their modules in advance, so that later calls start faster "
-              "(repeatable)",
-              &typed.packages.preload},
-             {"--host-packages", "",
-              "with packages: keep the host's own Python packages visible as well",
-              &typed.packages.host_packages},
              server_option(typed.where),
              local_option(typed.where),
              {"--profile", "", "print time and memory use to standard error", &typed.profile},
              {"--json", "", "print the whole response instead of the result", &typed.json},
-             {"--version", "", "print the version", &typed.version}}}},
+             {"--version", "", "print the version", &typed.version}}},
+           options::package_options("Packages", typed.packages)},
       .notes =
           "The result is printed as JSON, or Lambda's error object. Output of the handler goes to\n"
           "standard error.\n\n"

@@ -43,9 +43,9 @@ Error gateway_ended() {
 }  // namespace
 
 Result<std::unique_ptr<LocalGateway>> LocalGateway::start(net::NetPolicy policy) {
-  config::Surroundings environment = config::Surroundings::here();
+  config::ProcessEnvironment environment = config::ProcessEnvironment::current();
   if (environment.data_dir.empty()) environment.data_dir = "/";  // required, but not used here
-  TRY(const config::Loaded loaded, config::load(config::SettingFlags{}, environment));
+  TRY(const config::LoadedSettings loaded, config::load(config::SettingFlags{}, environment));
   TRY(const net::NetCeiling ceiling, config::net_ceiling(loaded.settings));
   if (auto within = net::check_within(policy, ceiling); !within) {
     return fail(Errc::kPolicy, "--net: " + within.error().message() +

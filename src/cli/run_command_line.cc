@@ -1,5 +1,7 @@
 #include "cli/run_command_line.h"
 
+#include "options/package_options.h"
+
 namespace glovebox::cli {
 namespace {
 
@@ -64,21 +66,6 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               "pypi.org:443,*.pypi.org (repeatable)",
               &typed.net},
              {"--net-deny", "RULE[,RULE]", "exceptions from --net (repeatable)", &typed.net_deny},
-             {"--with", "PACKAGE",
-              "install a package first, like 'pandas>=2' or lodash@4, and cache it (repeatable)",
-              &typed.packages.with},
-             {"--requirements", "FILE",
-              "install the packages of a requirements.txt first, with or without hashes",
-              &typed.packages.requirements},
-             {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json first",
-              &typed.packages.lock},
-             {"--preload", "MODULE[,MODULE]",
-              "import these of their modules in advance, so that later runs start faster "
-              "(repeatable)",
-              &typed.packages.preload},
-             {"--host-packages", "",
-              "with packages: keep the host's own Python packages visible as well",
-              &typed.packages.host_packages},
              server_option(typed.where),
              {"--template", "NAME",
               "on a server: template of the sandbox, one of `glovebox template list`",
@@ -88,7 +75,8 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
              {"-i,--interactive", "", "pass standard input on (this is the default)",
               &typed.interactive},
              {"-t,--tty", "", "allocate a terminal (Ctrl-] ends the sandbox)", &typed.terminal,
-              "--terminal"}}}},
+              "--terminal"}}},
+           options::package_options("Packages", typed.packages)},
       .notes =
           "Exit status: that of the program; 124 the time limit was reached; 137 killed (also "
           "when\n"

@@ -8,6 +8,7 @@
 
 #include "base/shell_quote.h"
 #include "base/units.h"
+#include "cli/package_language.h"
 #include "cli/run_command_line.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
@@ -402,12 +403,7 @@ Result<> set_packages(const RunCommandLine& typed, RunOptions& options) {
         "--with, --requirements and --lock need Python or Node code" +
         std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
   }
-  if (options.language == "node" && !typed.packages.preload.empty()) {
-    return invalid_run_option("--preload is for Python only");
-  }
-  if (options.language == "node" && typed.packages.host_packages) {
-    return invalid_run_option("--host-packages is for Python only");
-  }
+  if (options.language == "node") TRY_OK(check_packages_for_node(typed.packages));
   TRY(options.dependencies, wire::read_package_options(typed.packages));
   return {};
 }

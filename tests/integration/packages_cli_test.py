@@ -165,6 +165,13 @@ class OnAServer(packaged.Packaged):
                       ["layers", "build", "--host-packages"], ["template", "create", "x", "--from", "python", "--host-packages"]):
             self.cli(*words, status=2)
 
+    def test_a_template_shows_the_installer(self):
+        _, err = self.cli("template", "create", "fresh", "--with", "good<1.1")
+        self.addCleanup(self.cli, "template", "delete", "fresh")
+        self.assertIn("glovebox: packages: resolving and downloading\n", err)
+        self.assertIn("no-such-package", self.cli("template", "create", "broken", "--with", "no-such-package", status=1)[1])
+        self.assertNotIn("broken", self.cli("template", "list")[0])
+
     def test_handlers_with_packages(self):
         with tempfile.TemporaryDirectory() as place:
             handler = write(place, "app.py", HANDLER)

@@ -11,17 +11,17 @@ namespace glovebox::cli {
 namespace {
 
 namespace json = boost::json;
-using config::Entry;
 using config::Kind;
+using config::SettingValue;
 
-bool bool_value(const Entry& entry) {
+bool bool_value(const SettingValue& entry) {
   config::Settings settings;
   (void)config::assign(settings, *entry.key, entry.text);  // load() has checked it
   return settings.*std::get<bool config::Settings::*>(entry.key->member);
 }
 
 // In TOML: numbers and booleans bare, everything else quoted.
-std::string toml_value(const Entry& entry) {
+std::string toml_value(const SettingValue& entry) {
   if (entry.key->kind == Kind::kNumber) return entry.text;
   if (entry.key->kind == Kind::kBool) return bool_value(entry) ? "true" : "false";
   const auto quoted = [](std::string_view text) {
@@ -40,7 +40,7 @@ std::string toml_value(const Entry& entry) {
   return list + "]";
 }
 
-json::value json_value(const Entry& entry) {
+json::value json_value(const SettingValue& entry) {
   if (entry.key->kind == Kind::kNumber) return std::stoull(entry.text);
   if (entry.key->kind == Kind::kBool) return bool_value(entry);
   if (entry.key->kind != Kind::kList) return json::string(entry.text);
@@ -49,22 +49,22 @@ json::value json_value(const Entry& entry) {
   return list;
 }
 
-std::string section_of(const Entry& entry) {
+std::string section_of(const SettingValue& entry) {
   return std::string(entry.key->name.substr(0, entry.key->name.find('.')));
 }
 
 }  // namespace
 
-std::string config_text(const config::Table& table) {
+std::string config_text(const config::SettingTable& table) {
   std::size_t width = 0;
-  const auto line_of = [](const Entry& entry) {
+  const auto line_of = [](const SettingValue& entry) {
     return std::string(entry.key->name) + " = " + toml_value(entry);
   };
-  for (const Entry& entry : table) width = std::max(width, line_of(entry).size());
+  for (const SettingValue& entry : table) width = std::max(width, line_of(entry).size());
   width = std::min<std::size_t>(width, 60);
   std::string text;
   std::string section;
-  for (const Entry& entry : table) {
+  for (const SettingValue& entry : table) {
     if (!section.empty() && section != section_of(entry)) text += '\n';
     section = section_of(entry);
     std::string line = line_of(entry);
@@ -74,9 +74,9 @@ std::string config_text(const config::Table& table) {
   return text;
 }
 
-std::string config_json(const config::Table& table) {
+std::string config_json(const config::SettingTable& table) {
   json::object all;
-  for (const Entry& entry : table) {
+  for (const SettingValue& entry : table) {
     all[entry.key->name] = {{"value", json_value(entry)},
                             {"origin", entry.origin},
                             {"default", entry.key->default_text},
@@ -100,7 +100,7 @@ int config_command(std::span<const std::string> args) {
                  {"Settings", flags.options()}}};
   options::Arguments arguments;
   if (const auto status = parse_arguments(command, args, arguments)) return *status;
-  const auto loaded = config::load(std::move(flags), config::Surroundings::here());
+  const auto loaded = config::load(std::move(flags), config::ProcessEnvironment::current());
   if (!loaded) return usage_error(loaded.error().message());
   const std::string text = as_json ? config_json(loaded->table) : config_text(loaded->table);
   std::fwrite(text.data(), 1, text.size(), stdout);

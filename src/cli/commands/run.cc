@@ -127,14 +127,14 @@ int run_command(std::span<const std::string> args) {
   hooks.stdin_fd = options.stdin_is_code ? -1 : STDIN_FILENO;
   std::string out;
   std::string err;
-  wire::NetworkFailureWords network_words;
+  wire::NetworkErrorDetector network_errors;
   wire::MissingModule missing_module;
   // Packages are for Python code, and not for the process engine.
   const bool may_have_packages =
       options.language == "python" && options.engine == engine::kDefaultEngine;
   hooks.on_output = [&](engine::Stream stream, std::string_view bytes) {
     if (stream == engine::Stream::kErr) {
-      network_words.add(bytes);
+      network_errors.add(bytes);
       if (may_have_packages) missing_module.add(bytes);
     }
     if (options.json) {
@@ -182,7 +182,7 @@ int run_command(std::span<const std::string> args) {
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
   const int status =
-      report_run(options, *result, network, network_words.found(), missing_module.name());
+      report_run(options, *result, network, network_errors.found(), missing_module.name());
   // Wait for the private launcher's cleanup only now: the output was printed already. When this
   // command has exited, nothing of the run is left, not even a zombie where PID 1 reaps none.
   result->ended_instance.reset();

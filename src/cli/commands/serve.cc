@@ -92,7 +92,7 @@ class PrivateDirectory {
   std::string path_;
 };
 
-void set_setting(std::vector<config::Entry>& values, const char* name, std::string value) {
+void set_setting(std::vector<config::SettingValue>& values, const char* name, std::string value) {
   values.push_back({config::find_key(name), std::move(value), "--private"});
 }
 
@@ -102,7 +102,7 @@ int serve_privately(config::SettingFlags flags) {
   // Defaults, which the user's options override. The launcher needs a few sandboxes besides those
   // of the pools, because some are always being created or removed.
   const std::uint32_t sandboxes = supervisor::kPrivateSandboxes - 8;
-  std::vector<config::Entry> values;
+  std::vector<config::SettingValue> values;
   set_setting(values, "log.level", "warn");
   set_setting(values, "log.requests", "false");
   set_setting(values, "pools.max_sandboxes", std::to_string(sandboxes));
@@ -113,7 +113,7 @@ int serve_privately(config::SettingFlags flags) {
   set_setting(values, "server.tls_key", "");
   set_setting(values, "server.data_dir", directory->path());
   flags.values = std::move(values);
-  auto config = config::load(std::move(flags), config::Surroundings::here());
+  auto config = config::load(std::move(flags), config::ProcessEnvironment::current());
   if (!config) return usage_error(config.error().message());
   if (const auto servable = config::check_servable(*config); !servable) {
     return usage_error(servable.error().message());
@@ -126,7 +126,7 @@ int serve_privately(config::SettingFlags flags) {
   if (!is_ours || !*is_ours) return report_failure("cannot lock " + directory->path());
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.make_private(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
-  const auto served = supervisor.run(supervisor::Then::kServe);
+  const auto served = supervisor.run(supervisor::AfterStart::kServe);
   return served ? 0 : report_failure(served.error().message());
 }
 
@@ -140,7 +140,7 @@ int serve_command(std::span<const std::string> args) {
   }
   if (serve.is_private && serve.stop) return usage_error("--private and --stop cannot be combined");
   if (serve.is_private) return serve_privately(std::move(serve.settings));
-  auto config = config::load(std::move(serve.settings), config::Surroundings::here());
+  auto config = config::load(std::move(serve.settings), config::ProcessEnvironment::current());
   if (!config) return usage_error(config.error().message());
   if (const auto servable = config::check_servable(*config); !serve.stop && !servable) {
     return usage_error(servable.error().message());
@@ -159,7 +159,7 @@ int serve_command(std::span<const std::string> args) {
   if (!*is_ours) return report_failure(already_running_message(*data));
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.adopt();
-  const auto served = supervisor.run(supervisor::Then::kServe);
+  const auto served = supervisor.run(supervisor::AfterStart::kServe);
   return served ? 0 : report_failure(served.error().message());
 }
 

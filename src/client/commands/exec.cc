@@ -234,7 +234,7 @@ int stream_exec(const ExecOptions& exec, const std::string& word,
   }
   if (result->timed_out) print_timeout(exec);
   if (result->exit_code != 0 && exec.attach.empty()) {
-    const std::string note = exec_network_note(*api, *id, began, result->has_network_words);
+    const std::string note = exec_network_note(*api, *id, began, result->has_network_errors);
     std::fputs(note.c_str(), stderr);
   }
   return result->exit_code;

@@ -16,6 +16,7 @@
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/layer_options.h"
+#include "options/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -43,34 +44,22 @@ options::CommandLine layers_command_line(LayersOptions& layers) {
           "`prune` and `remove` need an admin key and apply to the layers of all projects.\n"
           "If no server is known, the command starts a private one, as `glovebox run --with` "
           "does, and works on the layers of such runs.",
-      .groups =
-          {{"Options",
-            {{"--with", "PACKAGE",
-              "build: install a package, like 'pandas>=2' or lodash@4 (repeatable)",
-              &layer.packages.with},
-             {"--requirements", "FILE",
-              "build: install the packages of a requirements.txt, with or without hashes",
-              &layer.packages.requirements},
-             {"--lock", "FILE", "build: install the packages of a pylock.toml or package-lock.json",
-              &layer.packages.lock},
-             {"--preload", "MODULES",
-              "build: import these modules in advance, like numpy,os.path (repeatable)",
-              &layer.packages.preload},
-             {"--host-packages", "", "build: keep the host's own Python packages visible as well",
-              &layer.packages.host_packages},
-             {"--template", "NAME",
-              "build: template of the runs that will use them (default python; node with a "
-              "package-lock.json)",
-              &layer.template_name},
-             {"--unused-for", "TIME",
-              "prune: only layers that were not used for this long, like 7d or 12h",
-              &layer.unused_for},
-             {"--dry-run", "", "prune: only print which layers would be removed", &layer.dry_run},
-             {"--project", "NAME",
-              "list, build: use another project than the key's own (admin keys only)",
-              &layer.project},
-             {"--json", "", "print JSON", &layers.json}}},
-           server_location_options(layers.server)},
+      .groups = {{"Options",
+                  {{"--template", "NAME",
+                    "build: template of the runs that will use them (default python; node with a "
+                    "package-lock.json)",
+                    &layer.template_name},
+                   {"--unused-for", "TIME",
+                    "prune: only layers that were not used for this long, like 7d or 12h",
+                    &layer.unused_for},
+                   {"--dry-run", "", "prune: only print which layers would be removed",
+                    &layer.dry_run},
+                   {"--project", "NAME",
+                    "list, build: use another project than the key's own (admin keys only)",
+                    &layer.project},
+                   {"--json", "", "print JSON", &layers.json}}},
+                 options::package_options("Packages of build", layer.packages),
+                 server_location_options(layers.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused, the installation failed or a layer has\n"
           "changed, 2 bad usage, 125 no server responds.\n",

@@ -21,10 +21,9 @@
 #include "client/mcp/assistant_config.h"
 #include "client/mcp/mcp_relay.h"
 #include "client/output/print.h"
+#include "client/requests/network_options.h"
 #include "http/client/client.h"
-#include "wire/network/net_policy_json.h"
-#include "wire/network/network_options.h"
-#include "wire/packages/dependencies_json.h"
+#include "options/package_options.h"
 #include "wire/packages/package_options.h"
 
 namespace glovebox::client {
@@ -40,7 +39,7 @@ struct McpOptions {
   ServerLocationOptions server;
   std::vector<std::string> settings;
   wire::PackageOptions packages;
-  std::vector<std::string> net, net_deny;  // as for `glovebox run`
+  NetworkOptions network;
   bool print_config = false;
   bool json = false;
 };
@@ -64,25 +63,8 @@ options::CommandLine mcp_command_line(McpOptions& mcp) {
                    {"--set", "NAME=VALUE",
                     "a setting of the private server, like mcp.timeout=60s (repeatable)",
                     &mcp.settings}}},
-                 {"The sandbox",
-                  {{"--with", "PACKAGE",
-                    "install a package, like 'pandas>=2' or lodash@4, and cache it (repeatable)",
-                    &mcp.packages.with},
-                   {"--requirements", "FILE", "install the packages of a requirements.txt",
-                    &mcp.packages.requirements},
-                   {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json",
-                    &mcp.packages.lock},
-                   {"--preload", "MODULES",
-                    "import these of their modules in advance, like numpy,pandas",
-                    &mcp.packages.preload},
-                   {"--host-packages", "",
-                    "with packages: keep the host's own Python packages visible as well",
-                    &mcp.packages.host_packages},
-                   {"--net", "POLICY",
-                    "network policy, as for `glovebox run`: none (default), https-only, all, or "
-                    "rules like pypi.org:443 (repeatable)",
-                    &mcp.net},
-                   {"--net-deny", "RULE", "exceptions from --net (repeatable)", &mcp.net_deny}}},
+                 options::package_options("Packages of the sandbox", mcp.packages),
+                 network_options("Network of the sandbox", mcp.network),
                  server_location_options(mcp.server)},
       .notes =
           "The template, limits and timeouts of the sandboxes are settings of the server (mcp.* "
@@ -222,12 +204,7 @@ void reject_first_request(const std::string& reason, int signals) {
 // What /mcp takes for a session's sandboxes; empty: nothing was said. kInvalidArgument: an option.
 Result<boost::json::object> sandbox_json(const McpOptions& mcp) {
   boost::json::object sandbox;
-  if (mcp.packages.is_given()) {
-    TRY(const Dependencies packages, wire::read_package_options(mcp.packages));
-    sandbox["dependencies"] = wire::dependencies_json(packages);
-  }
-  TRY(const net::NetPolicy net, wire::parse_network_options(mcp.net, mcp.net_deny));
-  if (!net.is_none()) sandbox["net"] = wire::net_policy_json(net);
+  TRY_OK(add_packages_and_network(mcp.packages, mcp.network, sandbox));
   return sandbox;
 }
 
@@ -271,8 +248,8 @@ int print_assistant_config(const McpOptions& mcp, const std::string& assistant) 
       {"--set", mcp.settings},
       {"--with", mcp.packages.with},
       {"--preload", mcp.packages.preload},
-      {"--net", mcp.net},
-      {"--net-deny", mcp.net_deny}};
+      {"--net", mcp.network.allow},
+      {"--net-deny", mcp.network.deny}};
   for (const auto& [option, values] : lists) {
     for (const std::string& value : values) {
       connection.args.insert(connection.args.end(), {option, value});

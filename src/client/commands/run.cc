@@ -85,7 +85,7 @@ int run_refused(const RemoteRunOptions& run, const ApiError& error) {
 
 // What the program's error output seems to say about the reason of a failure.
 struct FailureReasons {
-  wire::NetworkFailureWords network;
+  wire::NetworkErrorDetector network;
   wire::MissingModule module;
   void add(std::string_view bytes) {
     network.add(bytes);

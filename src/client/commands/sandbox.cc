@@ -11,6 +11,7 @@
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/sandbox_options.h"
+#include "options/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -63,26 +64,8 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
               "create: mount an entry of the administrator's list (repeatable)", &made.mounts},
              {"--min-grade", "GRADE", "create: refuse weaker isolation than this grade",
               &made.min_grade},
-             {"--net", "POLICY",
-              "create: network policy, as for `glovebox run`: none, https-only, all, or rules like "
-              "pypi.org:443 (repeatable)",
-              &made.net},
-             {"--net-deny", "RULE", "create: exceptions from --net (repeatable)", &made.net_deny},
              {"--private-ports", "", "create: require a token for its ports; it is shown once",
               &made.private_ports},
-             {"--with", "PACKAGE", "create: install a package first, like 'pandas>=2' (repeatable)",
-              &made.packages.with},
-             {"--requirements", "FILE", "create: install the packages of a requirements.txt first",
-              &made.packages.requirements},
-             {"--lock", "FILE",
-              "create: install the packages of a pylock.toml or package-lock.json first",
-              &made.packages.lock},
-             {"--preload", "MODULES",
-              "create: import these of their modules in advance, like numpy,pandas",
-              &made.packages.preload},
-             {"--host-packages", "",
-              "create: with packages, keep the host's own Python packages visible as well",
-              &made.packages.host_packages},
              {"--state", "STATE",
               "list: pending, starting, running, paused, stopped, error; several separated by "
               "commas (default: all that have not ended)",
@@ -95,6 +78,8 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
               &sandbox.name},
              {"-q,--quiet", "", "list: print only the ids", &sandbox.quiet},
              {"--json", "", "print the server's response", &sandbox.json}}},
+           network_options("Network of create", made.network),
+           options::package_options("Packages of create", made.packages),
            server_location_options(sandbox.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
@@ -114,26 +99,6 @@ std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
-// Installs the packages before the sandbox is requested, because only this request shows its
-// progress; the sandbox then finds them installed. The exit status if they cannot be installed.
-std::optional<int> install_packages(const SandboxOptions& sandbox) {
-  const NewSandboxOptions& made = sandbox.made;
-  // A snapshot's template is not known here; the sandbox of an agent may be there already.
-  if (!made.packages.is_given() || sandbox.json || !made.snapshot.empty() || !made.agent_id.empty())
-    return std::nullopt;
-  const auto body = sandbox_layer_json(made);
-  if (!body) return usage_error(body.error().message());
-  auto api = ApiClient::connect(sandbox.server);
-  if (!api) return usage_error_or_failure(api.error());
-  const auto build = build_layer(*api, "/v1/layers", *body, ShowProgress::kYes);
-  if (!build) return failure(build.error());
-  // Other refusals, such as an unknown template, are those of the sandbox's own request.
-  if (build->refused && build->refused->code == "dependencies_failed") {
-    return server_refused(build->refused->message);
-  }
-  return std::nullopt;
-}
-
 int create_sandbox(SandboxOptions& sandbox) {
   sandbox.made.name = sandbox.name;
   if (!sandbox.made.snapshot.empty()) {
@@ -142,7 +107,12 @@ int create_sandbox(SandboxOptions& sandbox) {
   }
   auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
-  if (const auto status = install_packages(sandbox)) return *status;
+  const NewSandboxOptions& made = sandbox.made;
+  // A snapshot's template is not known here; the sandbox of an agent may be there already.
+  if (made.packages.is_given() && !sandbox.json && made.snapshot.empty() && made.agent_id.empty()) {
+    const auto status = install_packages(sandbox.server, made.packages, made.template_name);
+    if (status) return *status;
+  }
   // The server responds when the packages are installed, which may take minutes.
   const CommandResponse response =
       send_and_report(sandbox.server, post_request("/v1/sandboxes", std::move(*body)),

@@ -8,9 +8,11 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/output/layer_build.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/requests/template_options.h"
+#include "options/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -38,29 +40,18 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
              {"--snapshot", "ID",
               "create: name a snapshot, so that sandboxes can be created from it", &made.snapshot},
              {"--description", "TEXT", "create: one line of description", &made.description},
-             {"--preload", "MODULES",
-              "create: import these modules in advance, like numpy,os.path (repeatable)",
-              &made.preload},
              {"--env", "NAME=VALUE", "create: set an environment variable (repeatable)", &made.env},
              {"--timeout", "TIME", "create: default time limit of a run", &made.timeout},
              {"--memory", "SIZE", "create: default memory limit, like 512M", &made.limits.memory},
              {"--disk", "SIZE", "create: default disk limit", &made.limits.disk},
              {"--pids", "N", "create: default limit of processes and threads", &made.limits.pids},
              {"--cpus", "N", "create: default share of CPUs, like 0.5", &made.limits.cpus},
-             {"--with", "PACKAGE", "create: install a package, like 'pandas>=2' (repeatable)",
-              &made.with},
-             {"--requirements", "FILE", "create: install the packages of a requirements.txt",
-              &made.requirements},
-             {"--lock", "FILE",
-              "create: install the packages of a pylock.toml or package-lock.json", &made.lock},
-             {"--host-packages", "",
-              "create: with packages, keep the host's own Python packages visible as well",
-              &made.host_packages},
              {"--pool", "N", "create: sandboxes for runs that wait, like 2, or 2-8 with demand",
               &made.pool},
              {"--session-pool", "N", "create: the same for persistent sandboxes",
               &made.session_pool},
              {"--json", "", "print JSON", &shown.json}}},
+           options::package_options("Packages of create", made.packages),
            server_location_options(shown.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused or the file is invalid, 2 bad usage,\n"
@@ -143,10 +134,18 @@ int create_template(TemplateOptions& shown, const std::string& name) {
   }
   const auto body = new_template_json(name, shown.made);
   if (!body) return usage_error(body.error().message());
+  const bool has_packages = shown.made.packages.names_packages();
+  if (has_packages && !shown.json) {
+    wire::PackageOptions packages = shown.made.packages;
+    packages.preload.clear();  // of the template itself
+    if (const auto status = install_packages(shown.server, packages, shown.made.from)) {
+      return *status;
+    }
+  }
   // The server responds when the packages are installed, which may take minutes.
   const CommandResponse response =
       send_and_report(shown.server, post_request("/v1/templates", *body),
-                      shown.made.names_packages() ? kNoTimeout : kCommandTimeout);
+                      has_packages ? kNoTimeout : kCommandTimeout);
   if (response.status != 0) return response.status;
   print(shown.json ? response.body : printable(name) + "\n");
   return 0;

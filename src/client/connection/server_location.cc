@@ -97,12 +97,12 @@ options::OptionGroup server_location_options(ServerLocationOptions& options) {
 }
 
 ServerLocationEnvironment ServerLocationEnvironment::here() {
-  const config::Surroundings surroundings = config::Surroundings::here();
+  const config::ProcessEnvironment process = config::ProcessEnvironment::current();
   // `glovebox serve` reports mistakes in the settings; here the default is used instead.
-  const auto loaded = config::load(config::SettingFlags{}, surroundings);
+  const auto loaded = config::load(config::SettingFlags{}, process);
   return {.url = variable("GLOVEBOX_URL"),
           .key = variable("GLOVEBOX_API_KEY"),
-          .data_dir = loaded ? loaded->settings.data_dir : surroundings.data_dir};
+          .data_dir = loaded ? loaded->settings.data_dir : process.data_dir};
 }
 
 Result<ServerLocation> find_server_location(const ServerLocationOptions& options,

@@ -73,7 +73,7 @@ class ExecStream {
   bool has_started_ = false;
   unsigned interrupts_ = 0;
   DetachKeys keys_;
-  wire::NetworkFailureWords network_words_;
+  wire::NetworkErrorDetector network_errors_;
   ExecStreamResult result_;
 };
 
@@ -144,7 +144,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
       if (!decoded) return fail(Errc::kProtocol, "malformed output message from the server");
       bytes = *decoded;
     }
-    if (type == "stderr" || request_.terminal) network_words_.add(bytes);
+    if (type == "stderr" || request_.terminal) network_errors_.add(bytes);
     TRY_OK(write_all(type == "stdout" ? STDOUT_FILENO : STDERR_FILENO, bytes));
   } else if (type == "started") {
     has_started_ = true;
@@ -163,7 +163,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
     if (code != nullptr && code->is_int64())
       result_.exit_code = static_cast<int>(code->get_int64());
     result_.timed_out = field_text(message, "timed_out") == "true";
-    result_.has_network_words = network_words_.found();
+    result_.has_network_errors = network_errors_.found();
     if (field_text(message, "oom_killed") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: killed: out of memory\n"));
     }

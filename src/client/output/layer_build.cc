@@ -8,7 +8,9 @@
 
 #include "base/write_all.h"
 #include "client/output/build_progress.h"
+#include "client/output/print.h"
 #include "client/output/run_events.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::client {
 
@@ -40,6 +42,25 @@ Result<LayerBuild> build_layer(ApiClient& api, const std::string& target, const 
   build.refused->message =
       code == "dependencies_failed" ? progress.failure_message(message) : message;
   return build;
+}
+
+std::optional<int> install_packages(const ServerLocationOptions& server,
+                                    const wire::PackageOptions& packages,
+                                    const std::string& template_name) {
+  const auto wanted = wire::read_package_options(packages);
+  if (!wanted) return usage_error(wanted.error().message());
+  const boost::json::object body{
+      {"dependencies", wire::dependencies_json(*wanted)},
+      {"template", template_name.empty() ? wire::default_template(*wanted) : template_name}};
+  auto api = ApiClient::connect(server);
+  if (!api) return usage_error_or_failure(api.error());
+  const auto build =
+      build_layer(*api, "/v1/layers", boost::json::serialize(body), ShowProgress::kYes);
+  if (!build) return failure(build.error());
+  if (build->refused && build->refused->code == "dependencies_failed") {
+    return server_refused(build->refused->message);
+  }
+  return std::nullopt;
 }
 
 }  // namespace glovebox::client

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "client/connection/api_client.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 
@@ -23,5 +24,13 @@ struct LayerBuild {
 // `target`: "/v1/layers", with its query. An error: no server responds, or it broke off.
 Result<LayerBuild> build_layer(ApiClient& api, const std::string& target, const std::string& body,
                                ShowProgress show);
+
+// Installs the packages of a sandbox or template before it is requested, because only this request
+// shows its progress; the server then finds them installed. `template_name` may be empty. Returns
+// the exit status if they cannot be installed; other refusals, such as an unknown template, are
+// left to the request that follows.
+std::optional<int> install_packages(const ServerLocationOptions& server,
+                                    const wire::PackageOptions& packages,
+                                    const std::string& template_name);
 
 }  // namespace glovebox::client

@@ -13,11 +13,11 @@ namespace glovebox::client {
 // refusals at or after `since` ("2026-11-18T02:00:00.000Z"; empty: all).
 std::string refusals_note(const boost::json::object& figures, const std::string& since = {});
 
-// `has_failure_words`: see wire::NetworkFailureWords.
-std::string run_network_note(const boost::json::object& result, bool has_failure_words);
+// `has_network_errors`: see wire::NetworkErrorDetector.
+std::string run_network_note(const boost::json::object& result, bool has_network_errors);
 
 // For a program that failed in a sandbox: asks the server what the gateway refused since then.
 std::string exec_network_note(ApiClient& api, const std::string& sandbox, const std::string& since,
-                              bool has_failure_words);
+                              bool has_network_errors);
 
 }  // namespace glovebox::client

@@ -3,8 +3,6 @@
 #include <boost/json.hpp>
 
 #include "base/units.h"
-#include "wire/network/net_policy_json.h"
-#include "wire/network/network_options.h"
 #include "wire/packages/dependencies_json.h"
 
 namespace glovebox::client {
@@ -43,10 +41,7 @@ Result<json::object> sandbox_profile_json(const NewSandboxOptions& sandbox) {
     mounts.push_back(std::move(mount));
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
-  if (!sandbox.net.empty() || !sandbox.net_deny.empty()) {
-    TRY(const net::NetPolicy policy, wire::parse_network_options(sandbox.net, sandbox.net_deny));
-    profile["net"] = wire::net_policy_json(policy);
-  }
+  TRY_OK(add_packages_and_network(sandbox.packages, sandbox.network, profile));
   return profile;
 }
 
@@ -88,21 +83,12 @@ Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox) {
   TRY(json::object profile, sandbox_profile_json(sandbox));
   if (sandbox.packages.is_given()) {
     TRY(const Dependencies wanted, wire::read_package_options(sandbox.packages));
-    profile["dependencies"] = wire::dependencies_json(wanted);
     if (sandbox.template_name.empty() && sandbox.snapshot.empty()) {
       body["template"] = wire::default_template(wanted);
     }
   }
   if (!profile.empty()) body["profile"] = std::move(profile);
   return json::serialize(body);
-}
-
-Result<std::string> sandbox_layer_json(const NewSandboxOptions& sandbox) {
-  TRY(const Dependencies wanted, wire::read_package_options(sandbox.packages));
-  return json::serialize(
-      json::object{{"dependencies", wire::dependencies_json(wanted)},
-                   {"template", sandbox.template_name.empty() ? wire::default_template(wanted)
-                                                              : sandbox.template_name}});
 }
 
 }  // namespace glovebox::client

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "client/requests/limit_options.h"
+#include "client/requests/network_options.h"
 #include "wire/packages/package_options.h"
 
 namespace glovebox::client {
@@ -19,17 +20,15 @@ struct NewSandboxOptions {
   std::string name;
   LimitOptions limits;
   std::string min_grade;
-  std::vector<std::string> env;            // NAME=VALUE
-  std::vector<std::string> metadata;       // KEY=VALUE
-  std::vector<std::string> mounts;         // NAME:/guest/path[:rw]
-  std::vector<std::string> net, net_deny;  // as for `glovebox run`
+  std::vector<std::string> env;       // NAME=VALUE
+  std::vector<std::string> metadata;  // KEY=VALUE
+  std::vector<std::string> mounts;    // NAME:/guest/path[:rw]
+  NetworkOptions network;
   bool private_ports = false;
   wire::PackageOptions packages;
 };
 
 Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox);
-// The body of POST /v1/layers that installs its packages.
-Result<std::string> sandbox_layer_json(const NewSandboxOptions& sandbox);
 
 // "10m" in whole seconds, rounded up.
 Result<std::uint64_t> parse_seconds(const std::string& text, std::string_view option);

@@ -38,11 +38,11 @@ TEST(SandboxOptions, PackagesDefaultToThePythonTemplate) {
 
 TEST(SandboxOptions, TakesTheSameNetworkPoliciesAsRun) {
   NewSandboxOptions options;
-  options.net = {"https-only"};
+  options.network.allow = {"https-only"};
   EXPECT_EQ(*new_sandbox_json(options), R"({"profile":{"net":"https-only"}})");
-  options.net = {"none"};
+  options.network.allow = {"none"};
   EXPECT_EQ(*new_sandbox_json(options), R"({"profile":{"net":"none"}})");
-  options.net = {"pypi.org:443"};
+  options.network.allow = {"pypi.org:443"};
   EXPECT_NE(new_sandbox_json(options)->find(R"("allow":["pypi.org:443"])"), std::string::npos);
 }
 
@@ -69,9 +69,9 @@ TEST(SandboxOptions, RefusesInvalidValues) {
   cases[6].message = "--memory must be at least 1M";
   cases[7].options.packages.with = {"-r"};
   cases[7].message = "--with -r: must be a package";
-  cases[8].options.net = {"internet"};
+  cases[8].options.network.allow = {"internet"};
   cases[8].message = "the policies are none, https-only and all";
-  cases[9].options.net_deny = {"a.example"};
+  cases[9].options.network.deny = {"a.example"};
   cases[9].message = "--net-deny";
   for (const Case& one : cases) {
     const auto body = new_sandbox_json(one.options);

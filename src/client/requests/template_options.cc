@@ -37,12 +37,10 @@ Result<json::array> modules_json(const std::vector<std::string>& words) {
 
 // Without --preload: its modules belong to the template itself, not to the packages.
 Result<Dependencies> template_packages(const NewTemplateOptions& made) {
-  if (!made.names_packages() && !made.host_packages) return Dependencies{};
-  return wire::read_package_options({.with = made.with,
-                                     .requirements = made.requirements,
-                                     .lock = made.lock,
-                                     .preload = {},
-                                     .host_packages = made.host_packages});
+  wire::PackageOptions packages = made.packages;
+  packages.preload.clear();
+  if (!packages.is_given()) return Dependencies{};
+  return wire::read_package_options(packages);
 }
 
 Result<json::object> template_profile_json(const NewTemplateOptions& made,
@@ -96,7 +94,7 @@ Result<std::string> new_template_json(const std::string& name, const NewTemplate
   }
   json::object body{{"name", name}, {"from", from}};
   if (!made.description.empty()) body["description"] = made.description;
-  TRY(json::array preload, modules_json(made.preload));
+  TRY(json::array preload, modules_json(made.packages.preload));
   if (!preload.empty()) body["preload"] = std::move(preload);
   TRY(json::object env, named_values_json(made.env, "--env"));
   if (!env.empty()) body["env"] = std::move(env);

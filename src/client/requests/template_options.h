@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "client/requests/limit_options.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 
@@ -13,23 +14,18 @@ struct NewTemplateOptions {
   std::string from;
   std::string snapshot;  // excludes everything but the description
   std::string description;
-  std::vector<std::string> preload;  // "a,b"
-  std::vector<std::string> env;      // "NAME=VALUE"
+  std::vector<std::string> env;  // "NAME=VALUE"
   std::string timeout;
   LimitOptions limits;
-  std::vector<std::string> with;
-  std::string requirements;
-  std::string lock;
-  std::string pool;  // "2" or "2-8"
+  wire::PackageOptions packages;  // --preload may name other modules, too
+  std::string pool;               // "2" or "2-8"
   std::string session_pool;
-  bool host_packages = false;
-  bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
     return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
   }
   bool changes_base() const {
-    return names_packages() || host_packages || !preload.empty() || !env.empty() ||
-           !timeout.empty() || limits.is_given() || !pool.empty() || !session_pool.empty();
+    return packages.is_given() || !env.empty() || !timeout.empty() || limits.is_given() ||
+           !pool.empty() || !session_pool.empty();
   }
 };
 

@@ -12,19 +12,19 @@ TEST(TemplateOptions, PackagesDefaultToThePythonTemplate) {
   NewTemplateOptions options;
   EXPECT_THAT(new_template_json("x", options).error().message(),
               HasSubstr("--from BASE is missing"));
-  options.with = {"six"};
+  options.packages.with = {"six"};
   EXPECT_EQ(*new_template_json("x", options),
             R"({"name":"x","from":"python","profile":{"dependencies":{"packages":["six"]}}})");
   options.from = "node";
   EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("from":"node")"));
-  options.with = {"../evil"};
+  options.packages.with = {"../evil"};
   EXPECT_THAT(new_template_json("x", options).error().message(), HasSubstr("--with ../evil: "));
 }
 
 TEST(TemplateOptions, PreloadedModulesBelongToTheTemplate) {
   NewTemplateOptions options;
-  options.with = {"six"};
-  options.preload = {"six,json"};
+  options.packages.with = {"six"};
+  options.packages.preload = {"six,json"};
   EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("preload":["six","json"])"));
 }
 
@@ -34,7 +34,7 @@ TEST(TemplateOptions, ASnapshotExcludesOtherOptions) {
   options.description = "ours";
   EXPECT_EQ(*new_template_json("x", options),
             R"({"name":"x","snapshot":"sn1","description":"ours"})");
-  options.with = {"six"};
+  options.packages.with = {"six"};
   EXPECT_THAT(new_template_json("x", options).error().message(),
               HasSubstr("--snapshot cannot be combined"));
 }
