@@ -65,7 +65,7 @@ Task<std::string> PackageSetBuilder::make(PackageSetWork work, BuildEvents::Proj
 Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(
     PackageSetWork work, OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel) {
   BuildRequest request = work.request;
-  CO_TRY(Fetched fetched, co_await pipeline_.fetch(std::move(request), report, cancel));
+  CO_TRY(FetchedPackages fetched, co_await pipeline_.fetch(std::move(request), report, cancel));
   if (cancel->cancelled()) co_return build_cancelled();
   Made made;
   CO_TRY(made.id, co_await free_id(work, fetched, cancel));
@@ -117,7 +117,8 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(
 
 // The set's own id; another one while a corrupt layer with that id is in use. Waits for a layer
 // that is being made.
-Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work, const Fetched& fetched,
+Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work,
+                                             const FetchedPackages& fetched,
                                              std::shared_ptr<node::CancelFlag> cancel) {
   for (unsigned attempt = 0; attempt < kMostBuildAttempts; ++attempt) {
     const std::string id = layer_id(work.target, fetched.interpreter, fetched.artefacts, attempt);
@@ -151,8 +152,8 @@ Task<> PackageSetBuilder::record_request(std::string id, const PackageSetWork& w
   co_return co_await index_.write_manifest(std::move(id), std::move(manifest));
 }
 
-Task<LayerRecord> PackageSetBuilder::keep(PackageSetWork work, Fetched fetched, std::string id,
-                                          OnBuildProgress report,
+Task<LayerRecord> PackageSetBuilder::keep(PackageSetWork work, FetchedPackages fetched,
+                                          std::string id, OnBuildProgress report,
                                           std::shared_ptr<node::CancelFlag> cancel) {
   LayerManifest manifest;
   manifest.manager = manager_name(work.target.manager);

@@ -66,10 +66,10 @@ class PackageSetBuilder {
   };
   Task<Made> fetch_and_make(PackageSetWork work, OnBuildProgress report,
                             std::shared_ptr<node::CancelFlag> cancel);
-  Task<std::string> free_id(const PackageSetWork& work, const Fetched& fetched,
+  Task<std::string> free_id(const PackageSetWork& work, const FetchedPackages& fetched,
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<> record_request(std::string id, const PackageSetWork& work);
-  Task<LayerRecord> keep(PackageSetWork work, Fetched fetched, std::string id,
+  Task<LayerRecord> keep(PackageSetWork work, FetchedPackages fetched, std::string id,
                          OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel);
 
   asio::io_context& io_;

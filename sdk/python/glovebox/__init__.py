@@ -62,7 +62,7 @@ from .models.results import (
     RunMetrics,
     RunResult,
 )
-from .profile.dependencies import BuildWord, Dependencies
+from .profile.dependencies import BuildProgress, Dependencies
 from .server.private_server import stop_private_server
 from .sync.client import Client, default_client
 from .sync.process import Process, ProcessEvent
@@ -85,7 +85,7 @@ __all__ = [
     "AsyncClient",
     "AsyncSandbox",
     "AuthError",
-    "BuildWord",
+    "BuildProgress",
     "Client",
     "CodeResult",
     "ConflictError",

@@ -14,7 +14,7 @@ from both_clients import KINDS, Caller
 from scripted_server import SILENCE, Scripted, answer, answer_of, refusal
 
 import glovebox
-from glovebox import BuildWord, Dependencies, DependencyError
+from glovebox import BuildProgress, Dependencies, DependencyError
 from glovebox.aio import Client as AsyncClient
 from glovebox.profile.dependencies import dependencies_field
 from glovebox.requests.lambda_functions import invoke_request
@@ -50,7 +50,7 @@ WORDS = [
     {"event": "build", "phase": "resolving", "text": "Collecting six"},
     {"event": "build", "phase": "ready", "text": ""},
 ]
-HEARD = [BuildWord("resolving"), BuildWord("resolving", "Collecting six"), BuildWord("ready")]
+HEARD = [BuildProgress("resolving"), BuildProgress("resolving", "Collecting six"), BuildProgress("ready")]
 FAILED = {"event": "error", "code": "dependencies_failed", "message": "No matching distribution found for nope"}
 
 
@@ -203,7 +203,7 @@ def test_request_timeout_ends_a_wait_for_a_build(kind: str) -> None:
 def test_a_run_calls_on_build(kind: str) -> None:
     events: List[Dict[str, Any]] = [*WORDS, {"event": "stdout", "text": "hi\n"}, {"event": "exit", **RUN}]
     with Scripted(lines(*events)) as server, Caller(kind, server.url) as call:
-        heard: List[BuildWord] = []
+        heard: List[BuildProgress] = []
         result = call(lambda client: client.run("1", dependencies=["six"], on_build=heard.append))
         assert heard == HEARD and result.stdout == "hi\n"
         assert server.requests[0].headers["accept"] == "application/x-ndjson"
@@ -230,15 +230,15 @@ def test_an_error_event_keeps_its_status(kind: str) -> None:
 
 
 def test_build_steps_are_escaped_when_printed() -> None:
-    assert str(BuildWord("resolving", "\x1b[2Jx")) == "resolving: \\x1b[2Jx"
-    assert str(BuildWord("ready")) == "ready"
+    assert str(BuildProgress("resolving", "\x1b[2Jx")) == "resolving: \\x1b[2Jx"
+    assert str(BuildProgress("ready")) == "ready"
 
 
 def test_sandboxes_and_templates_call_on_build_before_they_are_created(kind: str) -> None:
     built = lines(*WORDS, {"event": "layer", **LAYER})
     with Scripted(built, answer(201, SANDBOX), built, answer(201, {"name": "t"})) as server:
         with Caller(kind, server.url) as call:
-            heard: List[BuildWord] = []
+            heard: List[BuildProgress] = []
             call(lambda client: call.Sandbox.create(dependencies=["six"], on_build=heard.append, client=client))
             call(lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append))
             assert heard == HEARD * 2
@@ -289,7 +289,7 @@ def test_preload_of_a_function_is_sent_with_its_packages(kind: str) -> None:
 
 def test_on_build_of_a_function_is_called_at_its_first_call_only(kind: str) -> None:
     built = lines(*WORDS, {"event": "layer", **LAYER})
-    heard: List[BuildWord] = []
+    heard: List[BuildProgress] = []
     with Scripted(built, answer(200, VALUE), answer(200, VALUE)) as server, Caller(kind, server.url) as call:
         function = samples.double.with_options(client=call.client, dependencies=["six"], on_build=heard.append)
         assert [called(call, function, 7) for _ in range(2)] == [14, 14]
@@ -343,7 +343,7 @@ def test_layers_are_built_ahead(kind: str) -> None:
     answers = [answer(200, {**LAYER, "built": True}), lines(*WORDS, {"event": "layer", **LAYER})]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert call(lambda client: client.layers.build(["six"])).built
-        heard: List[BuildWord] = []
+        heard: List[BuildProgress] = []
         wish = Dependencies(["six"], preload=["six"])
         layer = call(lambda client: client.layers.build(wish, template="mine", on_build=heard.append))
         assert heard == HEARD and layer.id == LAYER["id"] and not layer.built

@@ -549,7 +549,7 @@ def test_builds_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys:
     assert build_progress.build_callback(None, None) is None
     show = build_progress.build_callback(None, ["six"])
     for phase, text in (("queued", ""), ("installing", "six\x1b[2J"), ("ready", "")):
-        show(glovebox.BuildWord(phase, text))
+        show(glovebox.BuildProgress(phase, text))
     assert capsys.readouterr().err == "glovebox: installing: six\\x1b[2J\n"
 
 

@@ -109,7 +109,9 @@ def test_a_checkout_is_installed_without_writing_into_it(bin_dir: Path, tmp_path
         for folder in (tmp_path, *tmp_path.parents):
             if folder.stat().st_uid == 0 and folder.name.startswith(("pytest-", "test_")):
                 folder.chmod(0o755)
-    tools = ROOT / "build/clients/sdk-python/site"  # flit_core, as pip would download it
+    tools = tmp_path / "tools"  # flit_core, as pip would download it, where the user can read it
+    shutil.copytree(ROOT / "build/clients/sdk-python/site/flit_core", tools / "flit_core")
+    subprocess.run(["chmod", "-R", "a+rX", tools], check=True)
     prefix = [*PIP, "--no-build-isolation", "--prefix", str(place), "--ignore-installed", str(checkout)]
     done = subprocess.run(
         ["/usr/bin/python3", "-B", *prefix],

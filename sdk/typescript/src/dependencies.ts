@@ -26,7 +26,7 @@ export interface DependencySet {
 export type Dependencies = readonly string[] | DependencySet;
 
 /** A progress event of a package installation. */
-export interface BuildWord {
+export interface BuildProgress {
   /** "queued", "resolving", "building", "installing", "sealing", "checking", "warming" or "ready". */
   phase: string;
   /** A line of the installer's output; empty at the beginning of a phase. */
@@ -35,7 +35,7 @@ export interface BuildWord {
 
 export interface BuildCallbacks {
   /** Called while packages are installed; a returned promise is awaited. */
-  onBuild?: (word: BuildWord) => void;
+  onBuild?: (progress: BuildProgress) => void;
 }
 
 /** The longest time of a build: the default of the server's `deps.build_timeout`. */
@@ -65,7 +65,7 @@ export function withBuild(runsForMs: number | undefined, profile: Schemas["Profi
   return profile?.dependencies === undefined || runsForMs === 0 ? runsForMs : (runsForMs ?? 0) + BUILD_MS;
 }
 
-export function buildWord(event: Record<string, unknown>): BuildWord {
+export function buildProgress(event: Record<string, unknown>): BuildProgress {
   const { phase, text } = event;
   return { phase: typeof phase === "string" ? phase : "", text: typeof text === "string" ? text : "" };
 }

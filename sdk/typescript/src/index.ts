@@ -5,7 +5,7 @@
 export { Client, configure, defaultClient, run, stopPrivateServer } from "./client.js";
 export type { CallOptions, ClientOptions } from "./connection.js";
 export { Contexts, type Context, type ContextOptions } from "./contexts.js";
-export type { BuildCallbacks, BuildWord, Dependencies, DependencySet, TextOrFile } from "./dependencies.js";
+export type { BuildCallbacks, BuildProgress, Dependencies, DependencySet, TextOrFile } from "./dependencies.js";
 export {
   ApiError,
   AuthError,

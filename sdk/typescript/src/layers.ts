@@ -2,7 +2,7 @@
 
 import { BUILT_LAYER, checked, LAYER } from "./responses.js";
 import { type Ask, callOf, type CallOptions, type Connection } from "./connection.js";
-import { type BuildCallbacks, buildWord, BUILD_MS, type Dependencies, dependenciesOf } from "./dependencies.js";
+import { type BuildCallbacks, buildProgress, BUILD_MS, type Dependencies, dependenciesOf } from "./dependencies.js";
 import { GloveboxError, refusalOf } from "./errors.js";
 import { jsonLines } from "./lines.js";
 import { type AnswerOf, type Camel, camelize, compact, type Schemas, segment } from "./wire.js";
@@ -71,7 +71,7 @@ export async function build(connection: Connection, dependencies: Dependencies, 
   const answer = await connection.stream("POST", "/v1/layers", { ...ask, accept: "application/x-ndjson", isBounded: true });
   let layer: BuiltLayer | null = null;
   for await (const { event, ...fields } of jsonLines(answer.body)) {
-    if (event === "build") await options.onBuild(buildWord(fields));
+    if (event === "build") await options.onBuild(buildProgress(fields));
     else if (event === "error") throw refusalOf(fields);
     else if (event === "layer") layer = camelize(checked(fields, BUILT_LAYER));
   }

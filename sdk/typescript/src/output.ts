@@ -25,7 +25,7 @@ export interface OutputFields {
 }
 
 /** Keeps the first `limit` bytes of both streams together. */
-export class OutputKeeper {
+export class OutputCollector {
   truncated = false;
   private left: number;
   private readonly kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };

@@ -5,7 +5,7 @@ import { toBase64 } from "./bytes.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { ApiError, ConnectionFailed, errorOf, GloveboxError, ProtocolError } from "./errors.js";
 import { parseObject } from "./lines.js";
-import { OutputKeeper, pieceOf } from "./output.js";
+import { OutputCollector, pieceOf } from "./output.js";
 import { withTimeout, type WaitLimits } from "./timeouts.js";
 import { ExecResult } from "./results.js";
 import { stdinOf } from "./run.js";
@@ -72,7 +72,7 @@ const RECONNECTS = 5;
 const MOST_REPLAYED = 64 * 1024 * 1024;
 
 export class Process implements AsyncIterable<ProcessEvent> {
-  private readonly keeper: OutputKeeper;
+  private readonly collector: OutputCollector;
   private readonly seen = { stdout: 0, stderr: 0 };
   private exit: ExitEvent | null = null;
   private failure: unknown = null;
@@ -94,7 +94,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
     private readonly options: AttachOptions,
     private readonly comesBack: boolean,
   ) {
-    this.keeper = new OutputKeeper((options.outputKb ?? 1024) * 1024);
+    this.collector = new OutputCollector((options.outputKb ?? 1024) * 1024);
     if (options.onStdout !== undefined || options.onStderr !== undefined) {
       this.drain().catch(() => undefined); // `wait` reports it
     }
@@ -182,8 +182,8 @@ export class Process implements AsyncIterable<ProcessEvent> {
     const { exit } = this;
     if (exit === null) throw new GloveboxError("the connection was closed before the program ended");
     const { type: _, ...how } = exit;
-    const { truncated } = this.keeper;
-    return new ExecResult({ process: this.number, pid: this.pid, ...how, ...this.keeper.fields(), truncated, metrics: null });
+    const { truncated } = this.collector;
+    return new ExecResult({ process: this.number, pid: this.pid, ...how, ...this.collector.fields(), truncated, metrics: null });
   }
 
   /** Closes the connection; `onDisconnect` decides what happens to the program. */
@@ -283,7 +283,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
         const stream = message.stream === "stderr" ? "stderr" : "stdout";
         const bytes = typeof message.bytes === "number" ? message.bytes : 0;
         this.seen[stream] += bytes;
-        this.keeper.truncated = true;
+        this.collector.truncated = true;
         return { type: "lost", stream, bytes };
       }
       case "exit":
@@ -299,7 +299,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
     const { text, bytes } = pieceOf(message.data, message.data_base64);
     const offset = typeof message.offset === "number" ? message.offset : this.seen[stream];
     this.seen[stream] = offset + bytes.length;
-    this.keeper.add(stream, bytes);
+    this.collector.add(stream, bytes);
     await (stream === "stdout" ? this.options.onStdout : this.options.onStderr)?.(text);
     return { type: stream, text, bytes, offset };
   }

@@ -2,10 +2,10 @@
 
 import { checked, type Shape } from "./responses.js";
 import type { Ask, Connection } from "./connection.js";
-import { type BuildCallbacks, buildWord } from "./dependencies.js";
+import { type BuildCallbacks, buildProgress } from "./dependencies.js";
 import { GloveboxError, refusalOf } from "./errors.js";
 import { jsonLines } from "./lines.js";
-import { OutputKeeper, pieceOf } from "./output.js";
+import { OutputCollector, pieceOf } from "./output.js";
 import { type Camel, camelize, type Mime, type RunError } from "./wire.js";
 
 /** A returned promise is awaited; an exception ends the call and is rethrown. */
@@ -35,7 +35,7 @@ export async function follow<Answer>(
   callbacks: LiveCallbacks & BuildCallbacks,
 ): Promise<Camel<Answer>> {
   const answer = await connection.stream("POST", path, { ...ask, accept: "application/x-ndjson", isBounded: true });
-  const kept = new OutputKeeper(MOST_OUTPUT);
+  const kept = new OutputCollector(MOST_OUTPUT);
   let exit: Record<string, unknown> | null = null;
   for await (const event of jsonLines(answer.body)) {
     switch (event.event) {
@@ -53,7 +53,7 @@ export async function follow<Answer>(
         if (exit === null) await tell(event, callbacks);
         break;
       case "build":
-        await callbacks.onBuild?.(buildWord(event));
+        await callbacks.onBuild?.(buildProgress(event));
         break;
       case "exit":
         exit = event;

@@ -37,9 +37,9 @@ class SandboxPipeline final : public BuildPipeline {
   SandboxPipeline(BuildDependencies services, BuildOptions options)
       : services_(services), options_(std::move(options)) {}
 
-  Task<Fetched> fetch(BuildRequest request, OnBuildProgress report,
-                      std::shared_ptr<node::CancelFlag> cancel) override;
-  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
+  Task<FetchedPackages> fetch(BuildRequest request, OnBuildProgress report,
+                              std::shared_ptr<node::CancelFlag> cancel) override;
+  Task<LayerRecord> make_layer(FetchedPackages fetched, std::string id, std::string note,
                                OnBuildProgress report,
                                std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::string> digest_of(std::string id, std::string template_name,
@@ -60,7 +60,7 @@ class SandboxPipeline final : public BuildPipeline {
   Task<std::string> denied_hosts_text(BuildSandboxPtr fetcher, std::vector<net::NetRule> rules);
 
   // make_layer()
-  Task<BuildSandboxPtr> install(const BuildSteps& steps, Fetched::Holder& holder);
+  Task<BuildSandboxPtr> install(const BuildSteps& steps, FetchedPackages::Holder& holder);
   Task<LayerRecord> fill(const BuildSteps& steps, PackageManager manager, BuildSandboxPtr installed,
                          BuildSandboxPtr layer_box);
 
@@ -81,8 +81,8 @@ BuildSteps SandboxPipeline::steps(const BuildRequest& request, OnBuildProgress r
 
 // ---- fetching --------------------------------------------------------------------------------
 
-Task<Fetched> SandboxPipeline::fetch(BuildRequest request, OnBuildProgress report,
-                                     std::shared_ptr<node::CancelFlag> cancel) {
+Task<FetchedPackages> SandboxPipeline::fetch(BuildRequest request, OnBuildProgress report,
+                                             std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point deadline = Clock::now() + options_.timeout;
   BuildDeadline watch(services_.io, deadline, std::move(cancel));
   const BuildSteps with = steps(request, std::move(report), watch);
@@ -92,9 +92,9 @@ Task<Fetched> SandboxPipeline::fetch(BuildRequest request, OnBuildProgress repor
   if (result.artefacts.empty() || result.interpreter.empty()) {
     co_return fail(Errc::kInvalidArgument, "the requested packages resolve to nothing");
   }
-  Fetched fetched{.artefacts = std::move(result.artefacts),
-                  .interpreter = std::move(result.interpreter),
-                  .holder = std::make_shared<Fetched::Holder>()};
+  FetchedPackages fetched{.artefacts = std::move(result.artefacts),
+                          .interpreter = std::move(result.interpreter),
+                          .holder = std::make_shared<FetchedPackages::Holder>()};
   fetched.holder->request = std::move(request);
   fetched.holder->deadline = deadline;
   fetched.holder->fetched = fetcher;
@@ -219,10 +219,10 @@ Task<std::string> SandboxPipeline::denied_hosts_text(BuildSandboxPtr fetcher,
 
 // ---- installing and sealing ------------------------------------------------------------------
 
-Task<LayerRecord> SandboxPipeline::make_layer(Fetched fetched, std::string id, std::string note,
-                                              OnBuildProgress report,
+Task<LayerRecord> SandboxPipeline::make_layer(FetchedPackages fetched, std::string id,
+                                              std::string note, OnBuildProgress report,
                                               std::shared_ptr<node::CancelFlag> cancel) {
-  const std::shared_ptr<Fetched::Holder> holder = std::move(fetched.holder);
+  const std::shared_ptr<FetchedPackages::Holder> holder = std::move(fetched.holder);
   if (!holder || !holder->fetched) co_return fail(Errc::kInternal, "nothing was fetched");
   BuildDeadline watch(services_.io, holder->deadline, std::move(cancel));
   const BuildSteps with = steps(holder->request, std::move(report), watch);
@@ -254,7 +254,8 @@ Task<LayerRecord> SandboxPipeline::make_layer(Fetched fetched, std::string id, s
 }
 
 // Without a network: packages may run install scripts.
-Task<BuildSandboxPtr> SandboxPipeline::install(const BuildSteps& steps, Fetched::Holder& holder) {
+Task<BuildSandboxPtr> SandboxPipeline::install(const BuildSteps& steps,
+                                               FetchedPackages::Holder& holder) {
   const bool pip = is_pip(holder.request);
   node::SessionSpec spec = steps.build_sandbox_spec();
   CO_TRY(BuildSandboxPtr builder,
@@ -282,7 +283,7 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
   LayerRecord record;
   for (const std::string& path : layer_paths(manager)) {
     const std::string to = std::string(kLayerMountPoint) + "/" + path;
-    Result<Transferred> moved =
+    Result<TransferCounts> moved =
         co_await steps.move_into_layer(installed, out("layer/" + path), layer_box, to, left);
     // For example a set without programs.
     if (!moved && moved.error().code() == Errc::kNotFound && installed->session()->alive())
@@ -307,7 +308,7 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
                    "the requested packages have " + std::to_string(record.entries) +
                        " files, which is more than a layer may have (deps.max_layer)");
   }
-  CO_TRY(Hashed hashed, co_await steps.hash_layer(layer_box));
+  CO_TRY(HashedTransfer hashed, co_await steps.hash_layer(layer_box));
   record.digest = std::move(hashed.sha256);
   co_return record;
 }
@@ -321,7 +322,7 @@ Task<std::string> SandboxPipeline::digest_of(std::string id, std::string templat
   node::SessionSpec spec = with.layer_sandbox(std::move(id), MakeLayer::kNo);
   CO_TRY(const BuildSandboxPtr layer_box,
          co_await BuildSandbox::make(with.host, std::move(spec), watch));
-  CO_TRY(Hashed hashed, co_await with.hash_layer(layer_box));
+  CO_TRY(HashedTransfer hashed, co_await with.hash_layer(layer_box));
   // Release the layer before this returns, so that it can be dropped.
   (void)co_await layer_box->end();
   co_return std::move(hashed.sha256);

@@ -40,7 +40,7 @@ struct BuildRequest {
 };
 
 // What a set resolved to, and the sandbox that holds it, which ends with this object.
-struct Fetched {
+struct FetchedPackages {
   std::vector<Artefact> artefacts;  // sorted by name
   std::string interpreter;          // "cpython-3.11", "node-20"
   class Holder;
@@ -52,12 +52,12 @@ class BuildPipeline {
   virtual ~BuildPipeline() = default;
   // kInvalidArgument: the installer failed, with its message; kTimeout; others as
   // SessionService::create_session's. Source packages are built when this returns.
-  virtual Task<Fetched> fetch(BuildRequest request, OnBuildProgress report,
-                              std::shared_ptr<node::CancelFlag> cancel) = 0;
+  virtual Task<FetchedPackages> fetch(BuildRequest request, OnBuildProgress report,
+                                      std::shared_ptr<node::CancelFlag> cancel) = 0;
   // Installs it and keeps it as layer `id`, with its sizes, digest and `note` in the record. The
   // deadline is that of fetch(). kConflict: a layer with this id exists by now. After an error
   // nothing is left of it.
-  virtual Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
+  virtual Task<LayerRecord> make_layer(FetchedPackages fetched, std::string id, std::string note,
                                        OnBuildProgress report,
                                        std::shared_ptr<node::CancelFlag> cancel) = 0;
   // Reads a kept layer in a sandbox of its own.

@@ -108,11 +108,11 @@ class BuildPipelineTest : public testing::Test {
     if (!made) made = make_build_pipeline({io, host, host, nullptr}, options);
     return *made;
   }
-  Result<Fetched> fetch(PackageManager manager = PackageManager::kPip) {
+  Result<FetchedPackages> fetch(PackageManager manager = PackageManager::kPip) {
     return await(pipeline().fetch(request(manager), heard(), cancel));
   }
   Result<LayerRecord> build(PackageManager manager = PackageManager::kPip) {
-    Result<Fetched> fetched = fetch(manager);
+    Result<FetchedPackages> fetched = fetch(manager);
     if (!fetched) return fail(std::move(fetched.error()));
     return await(pipeline().make_layer(std::move(*fetched), kId, "a note", heard(), cancel));
   }
@@ -215,7 +215,7 @@ TEST_F(BuildPipelineTest, SourceIsBuiltInASandboxOfItsOwn) {
     }
     process.exit(0);
   };
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   ASSERT_TRUE(fetched.has_value()) << fetched.error().message();
   ASSERT_EQ(host.rooms.size(), 2u);
   EXPECT_TRUE(host.rooms[1]->spec.net.is_none());
@@ -239,7 +239,7 @@ TEST_F(BuildPipelineTest, AWheelOfAnotherPackageIsRefused) {
     }
     process.exit(0);
   };
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   ASSERT_FALSE(fetched.has_value());
   EXPECT_EQ(fetched.error().code(), Errc::kInvalidArgument);
   EXPECT_THAT(fetched.error().message(), HasSubstr("did not produce a wheel of evil"));
@@ -266,7 +266,7 @@ TEST_F(BuildPipelineTest, LimitsTheNumberOfSourcePackages) {
     }
     process.exit(0);
   };
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   ASSERT_FALSE(fetched.has_value());
   EXPECT_THAT(fetched.error().message(), HasSubstr("more than 20 packages"));
   EXPECT_EQ(asked, 21);
@@ -299,7 +299,7 @@ TEST_F(BuildPipelineTest, AFailureHasTheInstallersMessageWithoutSecrets) {
         R"({"state":"failed","error":"ERROR: No matching distribution\nfor hush!hush \u001b[31mred"})");
     process.exit(0);
   };
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   ASSERT_FALSE(fetched.has_value());
   EXPECT_EQ(fetched.error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(fetched.error().message(), "ERROR: No matching distribution\nfor **** \\x1b[31mred");
@@ -314,7 +314,7 @@ TEST_F(BuildPipelineTest, AScriptThatDiesIsAnErrorWithItsLastLines) {
     process.print("Traceback\nMemoryError\n", wire::Stream::kStderr);
     process.exit(0, 9);
   };
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   EXPECT_EQ(fetched.error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(fetched.error().message(),
             "the package client was killed by signal 9:\nTraceback\nMemoryError");
@@ -324,14 +324,14 @@ TEST_F(BuildPipelineTest, AScriptThatDiesIsAnErrorWithItsLastLines) {
 TEST_F(BuildPipelineTest, EndsAtItsDeadline) {
   options.timeout = milliseconds(60);
   host.on_script = [](FakeRoom&, const std::string&, sessions::FakeProcess&) {};  // hangs
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   EXPECT_EQ(fetched.error().code(), Errc::kTimeout);
   expect_nothing_left();
 }
 
 TEST_F(BuildPipelineTest, TheDeadlineCoversTheWholeBuild) {
   options.timeout = milliseconds(200);
-  Result<Fetched> fetched = fetch();
+  Result<FetchedPackages> fetched = fetch();
   ASSERT_TRUE(fetched.has_value());
   host.on_script = [](FakeRoom&, const std::string&, sessions::FakeProcess&) {};
   const auto since = std::chrono::steady_clock::now();
@@ -363,7 +363,7 @@ TEST_F(BuildPipelineTest, EndsWhileWaitingForASandboxOrBytes) {
 
 TEST_F(BuildPipelineTest, TheFetchingSandboxEndsWithItsResult) {
   {
-    const Result<Fetched> fetched = fetch();
+    const Result<FetchedPackages> fetched = fetch();
     ASSERT_TRUE(fetched.has_value());
     EXPECT_EQ(host.alive(), 1u);
   }
@@ -416,13 +416,13 @@ TEST_F(BuildPipelineTest, ALayerIsReadInASandboxOfItsOwn) {
 
 TEST_F(BuildPipelineTest, RefusesToBuildWithoutAnIndex) {
   options.indexes.pip_rules.clear();
-  const Result<Fetched> fetched = fetch();
+  const Result<FetchedPackages> fetched = fetch();
   EXPECT_EQ(fetched.error().code(), Errc::kPolicy);
   EXPECT_TRUE(host.rooms.empty());
 }
 
 TEST_F(BuildPipelineTest, WorksWithoutAProgressCallback) {
-  const Result<Fetched> fetched = await(pipeline().fetch(request(), {}, nullptr));
+  const Result<FetchedPackages> fetched = await(pipeline().fetch(request(), {}, nullptr));
   EXPECT_TRUE(fetched.has_value());
 }
 

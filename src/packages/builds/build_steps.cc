@@ -110,8 +110,8 @@ Error BuildSteps::refused(const BuildResult& result, const std::string& step) co
   return Error(Errc::kInvalidArgument, message.empty() ? step + " failed" : message);
 }
 
-Task<Transferred> BuildSteps::move_tree(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
-                                        std::string to) const {
+Task<TransferCounts> BuildSteps::move_tree(BuildSandboxPtr out, std::string from,
+                                           BuildSandboxPtr in, std::string to) const {
   const BuildDeadline::Cut cut(watch, [out, in] {
     out->abandon();
     in->abandon();
@@ -120,15 +120,15 @@ Task<Transferred> BuildSteps::move_tree(BuildSandboxPtr out, std::string from, B
   TransferEnd target = end_of(in, wire::FileOp::kTarIn, std::move(to));
   const TransferLimits bounds{.most = most_moved()};
   target.request.most = bounds.most;
-  Result<Transferred> moved =
+  Result<TransferCounts> moved =
       co_await transfer_bytes(host.io, std::move(source), std::move(target), bounds);
   if (!moved) co_return fail(watch.reason(explain_full_disk(std::move(moved.error()))));
   co_return std::move(*moved);
 }
 
-Task<Transferred> BuildSteps::move_into_layer(BuildSandboxPtr out, std::string from,
-                                              BuildSandboxPtr in, std::string to,
-                                              std::uint64_t most) const {
+Task<TransferCounts> BuildSteps::move_into_layer(BuildSandboxPtr out, std::string from,
+                                                 BuildSandboxPtr in, std::string to,
+                                                 std::uint64_t most) const {
   const BuildDeadline::Cut cut(watch, [out, in] {
     out->abandon();
     in->abandon();
@@ -137,7 +137,7 @@ Task<Transferred> BuildSteps::move_into_layer(BuildSandboxPtr out, std::string f
   TransferEnd target = end_of(in, wire::FileOp::kTarIn, std::move(to), "root");
   const TransferLimits bounds{.most = most};
   target.request.most = most;
-  Result<Transferred> moved =
+  Result<TransferCounts> moved =
       co_await transfer_bytes(host.io, std::move(source), std::move(target), bounds);
   if (moved) co_return std::move(*moved);
   if (moved.error().sys_errno() == EFBIG) {
@@ -158,17 +158,17 @@ Task<> BuildSteps::copy_file(BuildSandboxPtr out, std::string from, BuildSandbox
   TransferEnd target = end_of(in, wire::FileOp::kWrite, std::move(to));
   target.request.mode = 0600;
   const TransferLimits bounds{.most = most_moved()};
-  const Result<Transferred> moved =
+  const Result<TransferCounts> moved =
       co_await transfer_bytes(host.io, std::move(source), std::move(target), bounds);
   if (!moved) co_return fail(watch.reason(explain_full_disk(moved.error())));
   co_return Result<>();
 }
 
-Task<Hashed> BuildSteps::hash_layer(BuildSandboxPtr box) const {
+Task<HashedTransfer> BuildSteps::hash_layer(BuildSandboxPtr box) const {
   const BuildDeadline::Cut cut(watch, [box] { box->abandon(); });
   TransferEnd source = end_of(box, wire::FileOp::kTarOut, kLayerMountPoint, "root");
   const TransferLimits bounds{.most = kMostRead};
-  Result<Hashed> hashed = co_await hash_bytes(host.io, std::move(source), bounds);
+  Result<HashedTransfer> hashed = co_await hash_bytes(host.io, std::move(source), bounds);
   if (!hashed) co_return fail(watch.reason(std::move(hashed.error())));
   co_return std::move(*hashed);
 }

@@ -21,7 +21,7 @@ inline constexpr int kMostRounds = 20;
 using BuildSandboxPtr = std::shared_ptr<BuildSandbox>;
 
 // The state of a build between fetch() and make_layer().
-class Fetched::Holder {
+class FetchedPackages::Holder {
  public:
   BuildRequest request;
   std::chrono::steady_clock::time_point deadline;
@@ -53,14 +53,14 @@ struct BuildSteps {
   Error refused(const BuildResult& result, const std::string& step) const;
 
   // Copies a tree between two sandboxes, as the user of each.
-  Task<Transferred> move_tree(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
-                              std::string to) const;
+  Task<TransferCounts> move_tree(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
+                                 std::string to) const;
   // Copies a tree into a layer, as root.
-  Task<Transferred> move_into_layer(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
-                                    std::string to, std::uint64_t most) const;
+  Task<TransferCounts> move_into_layer(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
+                                       std::string to, std::uint64_t most) const;
   Task<> copy_file(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to) const;
   // Hashes the layer that is mounted in the sandbox.
-  Task<Hashed> hash_layer(BuildSandboxPtr box) const;
+  Task<HashedTransfer> hash_layer(BuildSandboxPtr box) const;
 
   // How many bytes may move from one sandbox to the next.
   std::uint64_t most_moved() const;

@@ -86,13 +86,13 @@ Task<bool> pump(node::FileTransfer& out, node::FileTransfer* in, StreamHash* has
 
 }  // namespace
 
-Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
-                                 TransferLimits bounds) {
+Task<TransferCounts> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
+                                    TransferLimits bounds) {
   CO_TRY(const TransferPtr out, co_await open_end(from));
   CO_TRY(const TransferPtr in, co_await open_end(to));
   Watchdog watchdog(io, bounds.patience);
   watchdog.watch(out, in);
-  Transferred moved;
+  TransferCounts moved;
   Result<bool> pumped = co_await pump(*out, in.get(), nullptr, watchdog, bounds.most, moved.bytes);
   CO_TRY_OK(watchdog.verdict());
   if (!pumped) co_return fail(std::move(pumped.error()));
@@ -114,12 +114,12 @@ Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, Transfe
   co_return moved;
 }
 
-Task<Hashed> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds) {
+Task<HashedTransfer> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds) {
   CO_TRY(const TransferPtr out, co_await open_end(from));
   Watchdog watchdog(io, bounds.patience);
   watchdog.watch(out, nullptr);
   StreamHash hash;
-  Hashed hashed;
+  HashedTransfer hashed;
   Result<bool> pumped =
       co_await pump(*out, nullptr, &hash, watchdog, bounds.most, hashed.moved.bytes);
   CO_TRY_OK(watchdog.verdict());

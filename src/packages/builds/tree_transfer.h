@@ -25,20 +25,20 @@ struct TransferLimits {
   std::chrono::milliseconds patience{90'000};
 };
 
-struct Transferred {
+struct TransferCounts {
   std::uint64_t bytes = 0;   // through the server
   wire::FileDone out, in{};  // what the two helpers counted
 };
 
 // kResourceExhausted with EFBIG: more than `most` bytes; kTimeout: no bytes move; else errors of
 // the sandboxes. After an error some of it may have arrived.
-Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
-                                 TransferLimits bounds);
+Task<TransferCounts> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to,
+                                    TransferLimits bounds);
 // Reads without a destination, for the hash.
-struct Hashed {
+struct HashedTransfer {
   std::string sha256;
-  Transferred moved;
+  TransferCounts moved;
 };
-Task<Hashed> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds);
+Task<HashedTransfer> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds);
 
 }  // namespace glovebox::packages

@@ -69,8 +69,8 @@ class ScriptedPipeline final : public BuildPipeline {
  public:
   ScriptedPipeline(asio::io_context& io, FakeLayers& layers) : layers_(layers), notifier_(io) {}
 
-  Task<Fetched> fetch(BuildRequest request, OnBuildProgress report,
-                      std::shared_ptr<node::CancelFlag> cancel) override {
+  Task<FetchedPackages> fetch(BuildRequest request, OnBuildProgress report,
+                              std::shared_ptr<node::CancelFlag> cancel) override {
     fetches.push_back(request);
     report({BuildPhase::kResolving, ""});
     for (const std::string& line : lines) report({BuildPhase::kResolving, line});
@@ -88,13 +88,13 @@ class ScriptedPipeline final : public BuildPipeline {
       failures.pop_front();
       co_return fail(error);
     }
-    Fetched fetched;
+    FetchedPackages fetched;
     fetched.artefacts = artefacts;
     fetched.interpreter = "cpython-3.11";
     co_return fetched;
   }
 
-  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
+  Task<LayerRecord> make_layer(FetchedPackages fetched, std::string id, std::string note,
                                OnBuildProgress report, std::shared_ptr<node::CancelFlag>) override {
     report({BuildPhase::kInstalling, ""});
     LayerRecord record;

@@ -368,7 +368,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``cold``          use a fresh interpreter instead of a fork of a warm one
     ``large_result``  allow results of more than 8 MB, at the cost of some milliseconds per call
     ``show_output``   False: do not print the output of the function in this process
-    ``on_build``      called with a :class:`~glovebox.BuildWord` while packages are installed, like ``print``
+    ``on_build``      called with a :class:`~glovebox.BuildProgress` while packages are installed, like ``print``
     ``client``        the client to use instead of the default one
     ================  =====================================================================================
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional
 
-from .dependencies import BuildWord
+from .dependencies import BuildProgress
 
 __all__ = ["build_callback"]
 
@@ -13,7 +13,7 @@ __all__ = ["build_callback"]
 _QUIET = ("queued", "ready")
 
 
-def build_callback(on_build: Optional[Callable[[BuildWord], Any]], dependencies: Any) -> Any:
+def build_callback(on_build: Optional[Callable[[BuildProgress], Any]], dependencies: Any) -> Any:
     """``on_build``, or what shows the steps on standard error if that is a terminal; None without packages."""
     if on_build is not None or not dependencies:
         return on_build
@@ -21,6 +21,6 @@ def build_callback(on_build: Optional[Callable[[BuildWord], Any]], dependencies:
     return show_on_stderr if stream is not None and stream.isatty() else None
 
 
-def show_on_stderr(word: BuildWord) -> None:
-    if word.phase not in _QUIET or word.text:
-        print(f"glovebox: {word}", file=sys.stderr, flush=True)
+def show_on_stderr(progress: BuildProgress) -> None:
+    if progress.phase not in _QUIET or progress.text:
+        print(f"glovebox: {progress}", file=sys.stderr, flush=True)

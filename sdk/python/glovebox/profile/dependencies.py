@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from .._printable import printable
 from .canonical_dependencies import canonical_dependencies
 
-__all__ = ["BUILD_S", "AnyDependencies", "BuildWord", "Dependencies", "check_dependencies", "dependencies_field"]
+__all__ = ["BUILD_S", "AnyDependencies", "BuildProgress", "Dependencies", "check_dependencies", "dependencies_field"]
 
 #: The time limit of a build: the default of the server's setting ``deps.build_timeout``.
 BUILD_S = 900.0
@@ -95,13 +95,13 @@ AnyDependencies = Union[Sequence[str], "os.PathLike[str]", Dependencies, Mapping
 
 
 @dataclass(frozen=True)
-class BuildWord:
+class BuildProgress:
     """A step of installing packages: ``on_build=print`` shows them.
 
     ``phase`` is ``queued``, ``resolving``, ``building``, ``installing``, ``sealing``, ``checking``,
     ``warming`` or ``ready``. ``text`` is a line of the installer's output, or empty when the phase begins.
 
-    >>> print(BuildWord("resolving", "Collecting pandas>=2"))
+    >>> print(BuildProgress("resolving", "Collecting pandas>=2"))
     resolving: Collecting pandas>=2
     """
 

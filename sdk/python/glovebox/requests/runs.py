@@ -24,7 +24,7 @@ from typing import (
 from ..errors import ApiError, ProtocolError, api_error
 from ..models.from_json import from_json
 from ..models.results import CodeResult, Mime, RunFailure, RunResult
-from ..profile.dependencies import AnyDependencies, BuildWord
+from ..profile.dependencies import AnyDependencies, BuildProgress
 from ..profile.network import Net
 from ..transport.event_streams import JsonLines
 from ..transport.request import Request
@@ -52,7 +52,7 @@ Files = Union[Mapping[str, Union[str, bytes, Tuple[Union[str, bytes], str]]], Se
 OnText = Callable[[str], Any]
 OnResult = Callable[[Mime], Any]
 OnError = Callable[[RunFailure], Any]
-OnBuild = Callable[[BuildWord], Any]
+OnBuild = Callable[[BuildProgress], Any]
 
 # How long the client waits beyond the time limit of the code, and how long if only the server knows the limit.
 SLACK_S = 30.0
@@ -188,9 +188,9 @@ def _wire_file(file: Mapping[str, Any]) -> Dict[str, Any]:
     return made
 
 
-def build_event(event: Mapping[str, Any]) -> BuildWord:
+def build_event(event: Mapping[str, Any]) -> BuildProgress:
     phase, text = event.get("phase"), event.get("text")
-    return BuildWord(phase if isinstance(phase, str) else "", text if isinstance(text, str) else "")
+    return BuildProgress(phase if isinstance(phase, str) else "", text if isinstance(text, str) else "")
 
 
 def error_from_event(event: Mapping[str, Any]) -> ApiError:

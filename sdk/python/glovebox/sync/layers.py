@@ -41,7 +41,7 @@ class Layers:
     ) -> Layer:
         """Installs packages ahead of time, for sandboxes of ``template`` (default ``"python"``), if needed.
 
-        ``on_build`` is called with a :class:`~glovebox.BuildWord` for each step; ``on_build=print`` shows them.
+        ``on_build`` is called with a :class:`~glovebox.BuildProgress` for each step; ``on_build=print`` shows them.
         Raises :class:`~glovebox.DependencyError` for packages that cannot be installed.
         """
         request = requests.build(

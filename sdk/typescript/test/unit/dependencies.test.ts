@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import {
-  type BuildWord,
+  type BuildProgress,
   Client,
   ConflictError,
   type Dependencies,
@@ -126,10 +126,10 @@ test("they are part of every profile", async () => {
 });
 
 test("a run tells of its build", async () => {
-  const heard: BuildWord[] = [];
+  const heard: BuildProgress[] = [];
   const { stdout: _, stderr: __, ...ended } = RUN;
   await scripted([[200, [...WORDS, { event: "stdout", text: "hi\n" }, { event: "exit", ...ended }]]], async (client, asked) => {
-    const result = await client.run("1", { dependencies: ["six"], onBuild: (word) => void heard.push(word) });
+    const result = await client.run("1", { dependencies: ["six"], onBuild: (progress) => void heard.push(progress) });
     assert.deepEqual(heard, HEARD);
     assert.equal(result.stdout, "hi\n");
     assert.equal(asked[0]!.accept, "application/x-ndjson");
@@ -160,8 +160,8 @@ test("a refusal in a live answer has the status that it says", async () => {
 
 test("a sandbox and a template tell of theirs first", async () => {
   const built: [number, unknown] = [200, [...WORDS, { event: "layer", ...LAYER, built: false }]];
-  const heard: BuildWord[] = [];
-  const onBuild = (word: BuildWord): void => void heard.push(word);
+  const heard: BuildProgress[] = [];
+  const onBuild = (progress: BuildProgress): void => void heard.push(progress);
   await scripted([built, [201, SANDBOX], built, [201, { name: "t", state: "ready" }]], async (client, asked) => {
     await Sandbox.create({ client, dependencies: ["six"], onBuild });
     await client.templates.create({ name: "t", from: "mine", dependencies: ["six"], onBuild });

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { fromBase64, toBase64 } from "../../src/bytes.js";
 import { ApiError, errorOf, ExecutionError, LimitError, NotFoundError } from "../../src/errors.js";
 import { profileOf } from "../../src/limits.js";
-import { OutputKeeper, pieceOf } from "../../src/output.js";
+import { OutputCollector, pieceOf } from "../../src/output.js";
 import { portUrl } from "../../src/ports.js";
 import { RunResult } from "../../src/results.js";
 import { camelize } from "../../src/wire.js";
@@ -23,19 +23,19 @@ test("base64 there and back, of any length", () => {
 });
 
 test("output keeps its first bytes and says that there was more", () => {
-  const keeper = new OutputKeeper(5);
-  keeper.add("stdout", pieceOf("abc", undefined).bytes);
-  keeper.add("stderr", pieceOf(undefined, "/w==").bytes);
-  assert.equal(keeper.truncated, false);
-  keeper.add("stdout", pieceOf("def", undefined).bytes);
-  assert.equal(keeper.truncated, true);
-  assert.deepEqual(keeper.fields(), { stdout: "abcd", stderr: "\ufffd", stderrBase64: "/w==" });
+  const output = new OutputCollector(5);
+  output.add("stdout", pieceOf("abc", undefined).bytes);
+  output.add("stderr", pieceOf(undefined, "/w==").bytes);
+  assert.equal(output.truncated, false);
+  output.add("stdout", pieceOf("def", undefined).bytes);
+  assert.equal(output.truncated, true);
+  assert.deepEqual(output.fields(), { stdout: "abcd", stderr: "\ufffd", stderrBase64: "/w==" });
 });
 
 test("a byte order mark is output", () => {
-  const keeper = new OutputKeeper(10);
-  keeper.add("stdout", Uint8Array.from([0xef, 0xbb, 0xbf, 0x61]));
-  assert.deepEqual(keeper.fields(), { stdout: "\ufeffa", stderr: "" });
+  const output = new OutputCollector(10);
+  output.add("stdout", Uint8Array.from([0xef, 0xbb, 0xbf, 0x61]));
+  assert.deepEqual(output.fields(), { stdout: "\ufeffa", stderr: "" });
 });
 
 test("a port has a name below the server's, or a path where there are no names", () => {
