@@ -17,6 +17,8 @@ std::vector<std::string_view> private_headers(const routing::PortDialect& dialec
   return names;
 }
 
+routing::KeyForms key_forms() { return routing::KeyForms(e2b::Dialect::key_prefixes()); }
+
 e2b::Settings e2b_settings(const ApiSettings& settings) {
   return {.secret = settings.secret,
           .domain = settings.domain,
@@ -30,7 +32,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
     : io_(on.io),
       settings(std::move(settings_)),
       memory_budget(settings.max_held_output),
-      authenticator(on.store, settings.is_loopback),
+      authenticator(on.store, key_forms(), settings.is_loopback),
       watcher(on.io, on.node, on.templates, on.events),
       preparation(on.io, on.packages, on.templates, on.snapshots),
       oom_kills(on.session_service),
@@ -83,7 +85,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
            on.session_services.registry, on.session_services.lifecycle, contexts, processes,
            oom_kills, watcher, memory_budget},
           settings.mcp, settings.version),
-      port_proxy(private_headers(e2b)),
+      port_proxy(private_headers(e2b), key_forms()),
       port_routing(access, port_proxy, {&e2b}),
       run_routes_({authenticator, watcher, planner, run_flow, bundles, worker}),
       bundle_routes_({authenticator, bundles, worker}),
@@ -114,6 +116,10 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
                           on.events, on.session_services.registry, on.snapshots, on.packages,
                           http_figures, is_stopping}),
       docs_routes_({settings.version}) {}
+
+std::vector<templates::ReservedName> ServerApi::reserved_template_names() {
+  return e2b::Dialect::reserved_template_names();
+}
 
 http::Router ServerApi::make_router() {
   routing::RouteTable table(authenticator, settings.max_body);

@@ -107,6 +107,8 @@ class ServerApi {
     sessions::Sessions& sessions;  // the running ones; in a server, the registry
   };
   ServerApi(const Dependencies& on, ApiSettings settings_);
+  // The names of templates that the dialects reserve; for the constructor of ProjectTemplates.
+  static std::vector<templates::ReservedName> reserved_template_names();
   ServerApi(const ServerApi&) = delete;
   ServerApi& operator=(const ServerApi&) = delete;
 

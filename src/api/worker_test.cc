@@ -5,15 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <future>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "api/testing/test_server.h"
 #include "routing/large_requests.h"
+#include "routing/testing/held_worker.h"
+#include "sessions/testing/fake_session.h"
 
 namespace glovebox::api {
 namespace {
@@ -23,21 +23,11 @@ using ::testing::HasSubstr;
 
 class BusyWorker : public ::testing::Test {
  protected:
-  BusyWorker() : key_(test_.make_key("default", store::KeyRole::kUser)) {
-    auto hold = [this] {
-      begun_.set_value();
-      released_.get_future().wait();
-      return 0;
-    };
-    asio::co_spawn(test_.io, test_.api->worker.run("holder", std::move(hold)), asio::detached);
-    test_.io.restart();
-    test_.io.poll();
-    begun_.get_future().wait();
-  }
-  ~BusyWorker() override { release(); }
-  void release() {
-    if (!is_released_) released_.set_value();
-    is_released_ = true;
+  BusyWorker()
+      : key_(test_.make_key("default", store::KeyRole::kUser)),
+        session_(std::make_shared<sessions::FakeSession>(test_.io)),
+        held_(test_.io, test_.api->worker) {
+    test_.sessions.add({.project = "default", .session = session_});
   }
   // What is answered without the worker.
   std::optional<Answer> answer_of(Method method, const std::string& target, std::string body = {}) {
@@ -57,26 +47,31 @@ class BusyWorker : public ::testing::Test {
 
   TestServer test_;
   const std::string key_;
-  std::promise<void> begun_, released_;
-  bool is_released_ = false;
+  const std::shared_ptr<sessions::FakeSession> session_;
+  routing::HeldWorker held_;
   std::list<std::optional<Answer>> answers_;
 };
 
 class LargeBody : public BusyWorker, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(LargeBody, IsParsedThere) {
+  std::string target = GetParam();
+  if (const auto at = target.find("ID"); at != target.npos) {
+    target.replace(at, 2, session_->id().str());
+  }
   const std::string bad = "{\"no\":";
-  const auto small = answer_of(Method::kPost, GetParam(), bad);
+  const auto small = answer_of(Method::kPost, target, bad);
   ASSERT_TRUE(small) << "the control: a short one is parsed at once";
   EXPECT_EQ(small->status, 400) << small->body;
   const std::string large = bad + std::string(routing::kLargestInlineBody, ' ');
-  EXPECT_FALSE(answer_of(Method::kPost, GetParam(), large));
-  release();
+  EXPECT_FALSE(answer_of(Method::kPost, target, large));
+  held_.release();
   EXPECT_EQ(last_answer().status, 400);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LargeBody,
-                         ::testing::Values("/v1/run", "/v1/functions/invoke", "/mcp",
+                         ::testing::Values("/v1/run", "/v1/functions/invoke",
+                                           "/v1/sandboxes/ID/exec", "/v1/sandboxes/ID/code", "/mcp",
                                            "/workspace/se/execute_code/s",
                                            "/workspace/se/execute/s",
                                            "/api/v1/sessions/sb/execute"));
@@ -99,7 +94,7 @@ TEST_F(BusyWorker, LooksForTheSandboxThatSignedAUrl) {
   EXPECT_EQ(refused->status, 503);
   EXPECT_EQ(refused->headers.get("Retry-After"), "1");
   EXPECT_LT(waiting, 32);
-  release();
+  held_.release();
   test_.run_until([this] { return answers_.front().has_value(); });
   EXPECT_EQ(answers_.front()->status, 401);
 }

@@ -77,7 +77,7 @@ bool Authenticator::is_from_this_host(const http::Request& request) {
 std::optional<store::Principal> Authenticator::principal_of(const http::Request& request) const {
   const std::string_view key = presented_key(request);
   if (key.empty()) return std::nullopt;
-  return store_.authenticate(key);
+  return store_.authenticate(key_forms_.own_form(key));
 }
 
 std::optional<http::Response> Authenticator::refuse(const http::Request& request,

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "http/message.h"
+#include "routing/key_forms.h"
 #include "store/key.h"
 #include "store/store.h"
 
@@ -36,7 +38,8 @@ class Authenticator {
  public:
   // `store` is borrowed and outlives this. On loopback, operators need no key, unless their request
   // came through a proxy.
-  Authenticator(store::Store& store, bool is_loopback) : store_(store), is_loopback_(is_loopback) {}
+  Authenticator(store::Store& store, KeyForms key_forms, bool is_loopback)
+      : store_(store), key_forms_(std::move(key_forms)), is_loopback_(is_loopback) {}
 
   // Nothing: the request has no key, or an invalid one.
   std::optional<store::Principal> principal_of(const http::Request& request) const;
@@ -53,6 +56,7 @@ class Authenticator {
   static bool is_from_this_host(const http::Request& request);
 
   store::Store& store_;
+  const KeyForms key_forms_;
   const bool is_loopback_;
 };
 

@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 constexpr std::chrono::milliseconds kDefaultExecTimeout{60'000};
 
-std::string exec_metrics_json(const sessions::Collected& all) {
+std::string exec_metrics_json(const sessions::CollectedOutput& all) {
   char text[160];
   std::snprintf(text, sizeof text,
                 "{\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"peak_memory_mb\":%.2f,\"output_bytes\":%llu}",
@@ -30,7 +30,7 @@ std::string exec_metrics_json(const sessions::Collected& all) {
   return text;
 }
 
-std::string exec_exit_json(const node::ProcessInfo& process, const sessions::Collected& all) {
+std::string exec_exit_json(const node::ProcessInfo& process, const sessions::CollectedOutput& all) {
   const Outcome& outcome = all.outcome;
   json::object object{{"process", process.number},      {"pid", process.pid},
                       {"exit_code", outcome.exit_code}, {"signal", nullptr},

@@ -62,7 +62,7 @@ void restrict_to_range(wire::FileRequest& file, const ByteRange& range) {
   }
 }
 
-std::string content_range(const http::Span& span, std::uint64_t total) {
+std::string content_range(const http::ByteSpan& span, std::uint64_t total) {
   return "bytes " + std::to_string(span.from) + "-" + std::to_string(span.from + span.size - 1) +
          "/" + std::to_string(total);
 }
@@ -87,7 +87,7 @@ Task<Response> respond_with_file(std::shared_ptr<node::Session> session, wire::F
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   CO_TRY(const wire::FileEntry entry, sessions::entry_of(transfer->entry()));
   http::Headers headers = file_headers(entry, path);
-  http::Span span{0, entry.size};
+  http::ByteSpan span{0, entry.size};
   if (range) {
     const auto part = http::span_of(*range, entry.size);
     if (!part) co_return refuse_range(entry.size);

@@ -16,6 +16,20 @@ namespace glovebox::routing {
 
 inline constexpr std::size_t kLargestInlineBody = 256 * 1024;
 
+// Parses the text, a large one on the worker in the turn of its owner. `parse` uses nothing but its
+// argument and what it holds. `worker` is borrowed and outlives the call.
+template <class Parse>
+asio::awaitable<std::invoke_result_t<Parse&, std::string_view>> parse_text(Worker& worker,
+                                                                           std::string owner,
+                                                                           std::string text,
+                                                                           Parse parse) {
+  if (text.size() <= kLargestInlineBody) co_return parse(std::string_view(text));
+  auto parsing = [text = std::move(text), parse]() mutable {
+    return parse(std::string_view(text));
+  };
+  co_return co_await worker.run(std::move(owner), std::move(parsing));
+}
+
 // Parses the request's body, a large one on the worker. `parse` uses nothing but its argument and
 // what it holds; the body is there again when this returns. `worker` is borrowed and outlives the
 // call.

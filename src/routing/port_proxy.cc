@@ -9,7 +9,6 @@
 #include "http/proxy/upstream_answer.h"
 #include "http/websocket/websocket_frames.h"
 #include "routing/authenticator.h"
-#include "store/key.h"
 
 namespace glovebox::routing {
 namespace {
@@ -122,10 +121,6 @@ SplitTarget split_port_target(std::string_view target) {
 // Removes our own credentials before the request reaches the guest.
 void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed_by,
                                    http::Headers& headers) const {
-  // By its form: a key that was revoked, or that is another server's, is not for the guest either.
-  const auto is_key = [](std::string_view text) {
-    return store::digest_of_secret(text).has_value();
-  };
   // Each value is checked: the second one may be a key even if the first is not. A request by path
   // was sent with a key: the header that contains it is removed completely.
   const bool had_key_header = headers.find("X-API-Key") != nullptr;
@@ -137,7 +132,8 @@ void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed
       bool shown = false;
       for (std::string_view rest = value; !rest.empty() && !shown;) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
-        shown = is_key(credential_in(without_blanks(rest.substr(0, comma))));
+        // A key that was revoked, or that is another server's, is not for the guest either.
+        shown = key_forms_.is_key(credential_in(without_blanks(rest.substr(0, comma))));
         rest.remove_prefix(std::min(comma + 1, rest.size()));
       }
       if (!shown) headers.add(std::string(name), value);

@@ -12,6 +12,7 @@
 
 #include "http/message.h"
 #include "http/proxy/proxy.h"
+#include "routing/key_forms.h"
 
 namespace glovebox::routing {
 
@@ -47,8 +48,8 @@ bool is_host_mask(std::string_view text);
 class PortProxy {
  public:
   // `private_headers` are credentials and routing headers that no guest may see.
-  explicit PortProxy(std::vector<std::string_view> private_headers)
-      : private_headers_(std::move(private_headers)) {}
+  PortProxy(std::vector<std::string_view> private_headers, KeyForms key_forms)
+      : private_headers_(std::move(private_headers)), key_forms_(std::move(key_forms)) {}
 
   // The guest sees `host_mask` as the Host, with "${PORT}" replaced; empty: localhost and the port.
   http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by,
@@ -59,6 +60,7 @@ class PortProxy {
                           http::Headers& headers) const;
 
   const std::vector<std::string_view> private_headers_;
+  const KeyForms key_forms_;
 };
 
 // For RoutedBy::kPath: removes headers that a guest must not set for our address, and prepends

@@ -58,8 +58,8 @@ class SandboxAccess {
   sessions::SessionLifecycle& lifecycle_;
 };
 
-// The answer to a request that is not admitted: 502, which E2B's clients take for a sandbox that
-// has ended. It depends on nothing but the id that the client sent.
+// The answer to a request that is not admitted: 502, which clients of a sandbox's own address take
+// for a sandbox that has ended. It depends on nothing but the id that the client sent.
 http::Response sandbox_not_found(const std::string& id);
 
 }  // namespace glovebox::routing

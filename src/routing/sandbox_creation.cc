@@ -36,9 +36,9 @@ http::Response SandboxCreation::counted(http::Response refusal) {
   return refusal;
 }
 
-asio::awaitable<Creation> SandboxCreation::create(http::Request& request, Caller caller,
-                                                  sessions::CreateRequest wanted) {
-  Creation creation;
+asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, Caller caller,
+                                                        sessions::CreateRequest wanted) {
+  CreationResult creation;
   co_await deps_.watcher.wait_until_known();
   resolve_snapshot_template(caller.project, wanted);
   auto needed = deps_.creator.requirements_of(wanted, caller.project);

@@ -18,7 +18,7 @@
 
 namespace glovebox::routing {
 
-struct Creation {
+struct CreationResult {
   std::optional<sessions::CreatedSession> made;  // nothing: see refusal
   http::Response refusal;
 };
@@ -37,8 +37,8 @@ class SandboxCreation {
   };
   explicit SandboxCreation(Dependencies dependencies) : deps_(dependencies) {}
 
-  asio::awaitable<Creation> create(http::Request& request, Caller caller,
-                                   sessions::CreateRequest wanted);
+  asio::awaitable<CreationResult> create(http::Request& request, Caller caller,
+                                         sessions::CreateRequest wanted);
 
  private:
   // Replaces a template that refers to a snapshot by that snapshot.

@@ -12,7 +12,6 @@ namespace glovebox::store {
 namespace {
 
 constexpr std::size_t kSecretBytes = 20;
-constexpr std::size_t kPrefixLength = 4;
 constexpr std::size_t kMaxNameBytes = 100;
 // A limit beyond these is a slip, and the list of starts in KeyUsage is as long as this.
 constexpr std::uint32_t kMaxRunsPerMinute = 1'000'000;
@@ -32,17 +31,15 @@ std::string make_secret() {
   // Up to 256 bytes come whole or not at all, once the kernel's generator is seeded.
   const ssize_t got = ::getrandom(bytes, sizeof bytes, 0);
   GBX_ASSERT(got == static_cast<ssize_t>(sizeof bytes));
-  std::string secret = "gbx_" + hex_encode(bytes);
+  std::string secret = std::string(kKeyPrefix) + hex_encode(bytes);
   OPENSSL_cleanse(bytes, sizeof bytes);
   return secret;
 }
 
 std::optional<Digest> digest_of_secret(std::string_view presented) {
-  if (presented.size() != kPrefixLength + 2 * kSecretBytes) return std::nullopt;
-  const std::string_view prefix = presented.substr(0, kPrefixLength);
-  // Two spellings of one secret: clients of E2B insist on their own.
-  if (prefix != "gbx_" && prefix != "e2b_") return std::nullopt;
-  const std::string_view hex = presented.substr(kPrefixLength);
+  if (presented.size() != kKeyPrefix.size() + 2 * kSecretBytes) return std::nullopt;
+  if (!presented.starts_with(kKeyPrefix)) return std::nullopt;
+  const std::string_view hex = presented.substr(kKeyPrefix.size());
   if (!is_lower_hex(hex)) return std::nullopt;
   Digest digest{};
   unsigned int length = 0;

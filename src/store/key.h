@@ -19,6 +19,7 @@ struct KeyTag {
 };
 using KeyId = StrongId<KeyTag>;
 
+inline constexpr std::string_view kKeyPrefix = "gbx_";  // of every secret
 inline constexpr std::string_view kDefaultProject = "default";
 
 // [a-z0-9][a-z0-9-]{0,62}
@@ -74,7 +75,7 @@ struct Principal {
 
 // "gbx_" and 20 random bytes as hex.
 std::string make_secret();
-// Of the 40 hex digits behind "gbx_" or "e2b_"; nothing when it is not of that form.
+// Of the 40 hex digits behind "gbx_"; nothing when it is not of that form.
 std::optional<Digest> digest_of_secret(std::string_view presented);
 
 // What is wrong with it, if anything.

@@ -69,10 +69,9 @@ Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const 
   const TemplateDefinition& definition = wanted.definition;
   TRY_OK(check_definition(definition));
   const Key key(wanted.project, wanted.name);
-  // E2B's clients use this name for python-data.
-  if (wanted.name == "code-interpreter-v1") {
-    return fail(Errc::kConflict,
-                "name: \"" + wanted.name + "\" is reserved: it is E2B's name for python-data");
+  for (const ReservedName& reserved : reserved_) {
+    if (wanted.name != reserved.name) continue;
+    return fail(Errc::kConflict, "name: \"" + wanted.name + "\" is reserved: " + reserved.reason);
   }
   if (node_.find_template(wanted.name) != nullptr || all_.contains(key) ||
       being_made_.contains(key)) {

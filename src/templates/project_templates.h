@@ -21,6 +21,12 @@
 
 namespace glovebox::templates {
 
+// A name that no project may give to a template of its own, and why: "it is ...".
+struct ReservedName {
+  std::string name;
+  std::string reason;
+};
+
 class ProjectTemplates {
  public:
   static constexpr std::size_t kMostOfAProject = 16;
@@ -30,17 +36,19 @@ class ProjectTemplates {
   static constexpr std::size_t kMostInAMinute = 30;
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  ProjectTemplates(node::RunService& node, node::TemplateService& service, store::Store& store)
-      : node_(node), service_(service), store_(store) {}
+  // All but `reserved` are borrowed and outlive this.
+  ProjectTemplates(node::RunService& node, node::TemplateService& service, store::Store& store,
+                   std::vector<ReservedName> reserved)
+      : node_(node), service_(service), store_(store), reserved_(std::move(reserved)) {}
 
   // Loads the stored templates. Call it once, before a launcher is attached. Blocks on the store.
   // Templates with packages are not defined here: preparing their package set defines them.
   Result<> load();
 
-  // `wanted` lacks only the id and the time. kConflict: the name is taken; kResourceExhausted: the
-  // project has too many, or made too many in a minute; else as TemplateService::define's.
-  // `define`, if set, replaces that call and may fill in the layer; its errors are returned as they
-  // are.
+  // `wanted` lacks only the id and the time. kConflict: the name is taken or reserved;
+  // kResourceExhausted: the project has too many, or made too many in a minute; else as
+  // TemplateService::define's. `define`, if set, replaces that call and may fill in the layer; its
+  // errors are returned as they are.
   using Define = std::function<Task<>(store::TemplateRecord&)>;
   Task<store::TemplateRecord> create(store::TemplateRecord wanted, Define define = {});
   // How long until the project may create another one; zero: at once.
@@ -82,6 +90,7 @@ class ProjectTemplates {
   node::RunService& node_;
   node::TemplateService& service_;
   store::Store& store_;
+  const std::vector<ReservedName> reserved_;
   std::map<Key, store::TemplateRecord> all_;
   std::map<std::string, Key, std::less<>> by_id_;
   std::map<Key, std::uint32_t> being_made_;               // and how many sandboxes will wait

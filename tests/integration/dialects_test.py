@@ -549,7 +549,7 @@ class Settings(unittest.TestCase):
         return ran.stderr
 
     def test_what_cannot_be_done_is_refused_at_the_start(self):
-        for name, value, word in (("SANDBOX_POOL_SIZE", "65", "pools.max"),
+        for name, value, word in (("SANDBOX_POOL_SIZE", "129", "pools.max"),
                                   ("SANDBOX_CPU_QUOTA", "lots", "CPU"), ("SANDBOX_CPU_QUOTA", "0", "CPU"),
                                   ("SANDBOX_MEMORY_LIMIT", "12", "8192"), ("SANDBOX_MEMORY_LIMIT", "64M", "number"),
                                   ("SANDBOX_TIMEOUT_SECONDS", "0", "from 1"), ("SANDBOX_ALLOW_NETWORK", "perhaps", "true or false")):

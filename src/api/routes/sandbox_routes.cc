@@ -53,7 +53,7 @@ std::span<const routing::RouteRow<SandboxRoutes>> SandboxRoutes::rows() {
 Task<Response> SandboxRoutes::create_sandbox(Request& request, ResponseWriter&) {
   CO_TRY(routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
   CO_TRY(sessions::CreateRequest wanted, sessions::parse_create_request(request.body));
-  const routing::Creation creation =
+  const routing::CreationResult creation =
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted));
   if (!creation.made) co_return creation.refusal;
   const sessions::CreatedSession& created = *creation.made;

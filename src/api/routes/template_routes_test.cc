@@ -264,7 +264,7 @@ TEST_F(TemplateRoutesTest, SurviveARestart) {
   ASSERT_EQ(create(R"({"name":"x","from":"python","preload":["re"]})").status, 201);
   const TemplateDefinition defined = test_.template_service.defined[0];
   node::FakeTemplateService next(test_.node);
-  templates::ProjectTemplates book(test_.node, next, *test_.store);
+  templates::ProjectTemplates book(test_.node, next, *test_.store, {});
   ASSERT_TRUE(book.load());
   EXPECT_THAT(next.defined, ElementsAre(defined));
   ASSERT_NE(book.find("mine", "x"), nullptr);

@@ -118,7 +118,8 @@ TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options,
   settings.log_requests = false;
   settings.secret = "a secret of the tests";
   settings_ = std::move(settings);
-  templates = std::make_unique<templates::ProjectTemplates>(node, template_service, *store);
+  templates = std::make_unique<templates::ProjectTemplates>(node, template_service, *store,
+                                                            ServerApi::reserved_template_names());
   snapshot_options.directory = (directory / "snapshots").string();
   snapshots = std::make_unique<snapshots::SnapshotStore>(io, *store, std::move(snapshot_options));
   if (auto loaded = snapshots->load(); !loaded) {

@@ -41,8 +41,8 @@ Dialect::Dialect(const Dependencies& on, Settings settings)
                   names_, sandbox_json_}),
       templates_(
           {on.authenticator, on.node, on.templates, on.template_watcher, on.snapshots, names_}),
-      process_start_({access_, *processes_, on.processes, on.sessions}),
-      process_({access_, *processes_, on.inputs}),
+      process_start_({access_, *processes_, on.processes, on.sessions, on.worker}),
+      process_({access_, *processes_, on.inputs, on.worker}),
       filesystem_(access_),
       watch_({on.io, access_, *watchers_, on.is_stopping}),
       files_(file_access_),
@@ -118,6 +118,12 @@ const http::Route* Dialect::find_untargeted(const http::Request& request) const 
 
 std::string_view Dialect::port_token_of(const http::Request& request) const {
   return request.header(kTrafficTokenHeader);
+}
+
+std::vector<std::string_view> Dialect::key_prefixes() { return {"e2b_"}; }
+
+std::vector<templates::ReservedName> Dialect::reserved_template_names() {
+  return {reserved_template_name()};
 }
 
 std::span<const std::string_view> Dialect::private_headers() const { return kPrivateHeaders; }

@@ -67,6 +67,10 @@ class Dialect final : public routing::PortDialect {
   Dialect(const Dialect&) = delete;
   Dialect& operator=(const Dialect&) = delete;
 
+  // What the core has to know before there is a dialect.
+  static std::vector<std::string_view> key_prefixes();  // for routing::KeyForms
+  static std::vector<templates::ReservedName> reserved_template_names();
+
   // Supervises what the server before this one has started. Once, at the server's start.
   void start() { processes_->start(); }
 

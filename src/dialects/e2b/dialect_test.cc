@@ -10,6 +10,7 @@
 namespace glovebox::e2b {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 struct DialectTest : ::testing::Test {
@@ -96,6 +97,27 @@ TEST_F(DialectTest, ItsHeadersNeverReachAGuest) {
   http::Request request;
   request.headers.add("E2B-Traffic-Access-Token", "pt_secret");
   EXPECT_EQ(test.api->e2b.port_token_of(request), "pt_secret");
+}
+
+TEST_F(DialectTest, OneKeyWorksUnderBothPrefixes) {
+  const std::string key = test.make_key("team", store::KeyRole::kUser);
+  const auto project_shown_by = [this](const std::string& shown) {
+    http::Request request;
+    request.headers.add("X-API-Key", shown);
+    const auto principal = test.api->authenticator.principal_of(request);
+    return principal ? principal->project : std::string();
+  };
+  EXPECT_EQ(project_shown_by(key), "team");
+  EXPECT_EQ(project_shown_by("e2b_" + key.substr(4)), "team");
+  EXPECT_EQ(project_shown_by("e2c_" + key.substr(4)), "");
+  EXPECT_EQ(project_shown_by("e2b_" + key), "");
+}
+
+TEST_F(DialectTest, NoProjectMakesATemplateWithTheNameThatItsClientsUse) {
+  const api::Answer answer = test.send(http::Method::kPost, "/v1/templates", test.admin_key,
+                                       R"({"name":"code-interpreter-v1","from":"python"})");
+  EXPECT_EQ(answer.status, 409);
+  EXPECT_THAT(answer.body, HasSubstr("is reserved: it is E2B's name for python-data"));
 }
 
 }  // namespace

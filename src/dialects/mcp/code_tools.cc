@@ -71,7 +71,8 @@ Result<CommandArguments> read_command_arguments(const Settings& settings,
   return wanted;
 }
 
-ToolResult command_result(const sessions::Collected& all, const CallSink& sink, std::size_t limit) {
+ToolResult command_result(const sessions::CollectedOutput& all, const CallSink& sink,
+                          std::size_t limit) {
   const Outcome& outcome = all.outcome;
   TextRoom room(limit);
   bool is_out_cut = false;

@@ -67,9 +67,9 @@ class ContentWriter {
   // `others`: how many bytes of text come after this one.
   void text(std::string_view label, std::string_view text, std::uint64_t others = 0) {
     if (is_full(text.size())) return;
-    add(label, kept_text(text, room_.text.share(others)));
+    add(label, truncate_middle(text, room_.text.share(others)));
   }
-  void text(std::string_view label, const KeptText& kept, std::uint64_t others) {
+  void text(std::string_view label, const TruncatedText& kept, std::uint64_t others) {
     if (kept.empty() || is_full(kept.total())) return;
     add(label, kept.text(room_.text.share(others)));
   }

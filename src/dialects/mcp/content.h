@@ -10,7 +10,7 @@
 
 #include "base/memory_budget.h"
 #include "dialects/mcp/call_stream.h"
-#include "dialects/mcp/kept_text.h"
+#include "dialects/mcp/truncated_text.h"
 #include "node/runs/run_job.h"
 #include "sessions/contexts/context_table.h"
 
@@ -35,8 +35,8 @@ class CallSink final : public node::RunSink {
   // False, which ends the run, when the server has no room for its results.
   asio::awaitable<bool> on_result(std::string_view line) override;
 
-  KeptText out;
-  KeptText err;
+  TruncatedText out;
+  TruncatedText err;
 
  private:
   MemoryBudget& memory_budget_;

@@ -108,7 +108,7 @@ Task<std::shared_ptr<node::Session>> ConversationSandboxes::enter(
     if (session != nullptr) co_return session;
   }
   sessions::CreateRequest wanted = create_request(*conversation);
-  const routing::Creation creation =
+  const routing::CreationResult creation =
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted));
   if (!creation.made) co_return fail(Errc::kUnavailable, refusal_text(creation.refusal));
   conversation->sandbox = creation.made->record.id.str();

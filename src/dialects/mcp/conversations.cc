@@ -95,7 +95,7 @@ std::shared_ptr<Conversation> Conversations::find(const std::string& project, st
   }
   // Begun before the server was restarted, and its sandbox still lives.
   if (!is_conversation_id(id) || by_id_.size() >= kMaxOfAll) return nullptr;
-  const auto record = registry_.of_agent(project, "mcp:" + std::string(id));
+  const auto record = registry_.of_agent(project, agent_id_of(id));
   if (!record) return nullptr;
   auto again = add(std::string(id), project);
   again->sandbox = record->id.str();

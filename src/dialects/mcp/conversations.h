@@ -20,6 +20,7 @@
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "sessions/session_registry.h"
+#include "sessions/session_request.h"
 
 namespace glovebox::mcp {
 
@@ -30,6 +31,11 @@ struct SandboxOptions {
   net::NetPolicy net{};  // none by default
 };
 
+// The agent id of a conversation's sandbox.
+inline std::string agent_id_of(std::string_view conversation) {
+  return std::string(sessions::kReservedAgentPrefix).append(conversation);
+}
+
 struct Conversation {
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMaxCalls = 16;  // at once
@@ -37,7 +43,7 @@ struct Conversation {
   Conversation(asio::io_context& io, std::string id_, std::string project_)
       : id(std::move(id_)), project(std::move(project_)), lock(io) {}
 
-  std::string agent_id() const { return "mcp:" + id; }
+  std::string agent_id() const { return agent_id_of(id); }
 
   // The flag of a call that begins now. Null: there are too many, or one with this id.
   std::shared_ptr<node::CancelFlag> begin_call(const std::string& call_id);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dialects/mcp/kept_text.h"
+#include "dialects/mcp/truncated_text.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -45,27 +45,27 @@ TEST(JsonRpc, ARefusalHasTheRequestsIdIfItWasReadable) {
   EXPECT_EQ(parse_message(R"({"id":"a","method":"ping"})").error().id, "a");
 }
 
-TEST(KeptText, KeepsTheBeginningAndTheEnd) {
-  KeptText text(10);
+TEST(TruncatedText, KeepsTheBeginningAndTheEnd) {
+  TruncatedText text(10);
   for (const char* piece : {"abc", "def", "ghi", "jkl", "mno"}) text.add(piece);
   EXPECT_TRUE(text.is_cut());
   EXPECT_EQ(text.text(), "abcde\n[... 5 bytes are left out here ...]\nklmno");
-  EXPECT_EQ(kept_text("abcdefghij", 10), "abcdefghij");
-  EXPECT_EQ(kept_text(std::string(1000, 'a') + "end", 8),
+  EXPECT_EQ(truncate_middle("abcdefghij", 10), "abcdefghij");
+  EXPECT_EQ(truncate_middle(std::string(1000, 'a') + "end", 8),
             "aaaa\n[... 995 bytes are left out here ...]\naend");
 }
 
-TEST(KeptText, CutsBetweenCharacters) {
-  EXPECT_EQ(kept_text("xyz\xc3\xa4"
-                      "aaaaaaaa\xc3\xa4"
-                      "bcd",
-                      8),
+TEST(TruncatedText, CutsBetweenCharacters) {
+  EXPECT_EQ(truncate_middle("xyz\xc3\xa4"
+                            "aaaaaaaa\xc3\xa4"
+                            "bcd",
+                            8),
             "xyz\n[... 10 bytes are left out here ...]\nbcd");
-  EXPECT_EQ(kept_text("\xff", 8), "\xef\xbf\xbd");
+  EXPECT_EQ(truncate_middle("\xff", 8), "\xef\xbf\xbd");
 }
 
-TEST(KeptText, CanBeCutOnceMore) {
-  KeptText text(10);
+TEST(TruncatedText, CanBeCutOnceMore) {
+  TruncatedText text(10);
   text.add("abcdefgh");
   bool was_cut = false;
   EXPECT_EQ(text.text(10, &was_cut), "abcdefgh");
@@ -77,9 +77,9 @@ TEST(KeptText, CanBeCutOnceMore) {
   EXPECT_EQ(text.text(0), "\n[... 16 bytes are left out here ...]\n");
 }
 
-TEST(KeptText, BinaryOutputStaysWithinTheLimit) {
-  EXPECT_LE(kept_text(std::string(3000, '\xff'), 3000).size(), 3100u);
-  EXPECT_EQ(kept_text(std::string(3000, 'a'), 3000).size(), 3000u);
+TEST(TruncatedText, BinaryOutputStaysWithinTheLimit) {
+  EXPECT_LE(truncate_middle(std::string(3000, '\xff'), 3000).size(), 3100u);
+  EXPECT_EQ(truncate_middle(std::string(3000, 'a'), 3000).size(), 3000u);
 }
 
 TEST(TextRoom, LeavesRoomForLaterTexts) {

@@ -61,7 +61,7 @@ Task<Response> SessionRoutes::create_session(Request& request, ResponseWriter&) 
     const auto known = deps_.registry.of_agent(caller.project, wanted.agent_id);
     wanted.template_name = known ? known->template_name : std::string(kDefaultTemplate);
   }
-  const routing::Creation creation =
+  const routing::CreationResult creation =
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted));
   if (!creation.made) co_return creation.refusal;
   const store::SessionRecord& record = creation.made->record;

@@ -62,7 +62,7 @@ Task<Response> SessionRoutes::create_session(Request& request, ResponseWriter&) 
     wanted.template_name = known ? known->template_name : std::string(kDefaultTemplate);
   }
   routing::Caller caller = session.caller;
-  const routing::Creation creation =
+  const routing::CreationResult creation =
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted));
   if (!creation.made) co_return creation.refusal;
   co_return answer(session, creation.made->record, creation.made->is_new ? 201 : 200);

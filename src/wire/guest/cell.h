@@ -31,8 +31,8 @@ struct Cell {
   std::string code;
   std::optional<std::string> stdin_text{};  // none: input() is an error that says so
   std::vector<std::string> env{};           // "NAME=value", put back afterwards
-  // For E2B's clients: figures and tables as data, too, values not as JSON, and an error is not
-  // also printed.
+  // For clients that draw figures and tables themselves: those are also sent as data, values not as
+  // JSON, and an error is not also printed.
   bool rich = false;
   bool operator==(const Cell&) const = default;
 };

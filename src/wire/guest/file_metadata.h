@@ -1,5 +1,5 @@
-// Metadata that a client attaches to a file, stored as extended attributes "user.e2b.KEY". Server
-// and agent both check it, as neither trusts the other.
+// Metadata that a client attaches to a file, stored as extended attributes. Server and agent both
+// check it, as neither trusts the other.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 namespace glovebox::wire {
 
+// A stored name: guests read and set these attributes themselves, and snapshots contain them.
 inline constexpr std::string_view kMetadataPrefix = "user.e2b.";
 inline constexpr std::size_t kMaxMetadataKey = 246;     // with its prefix as the kernel allows
 inline constexpr std::size_t kMaxMetadataBytes = 4096;  // of all keys and values together

@@ -34,7 +34,7 @@ std::optional<GuestResult> as_result(json::object& line) {
     const std::string_view name(form.key().data(), form.key().size());
     if (!is_mime_type(name)) continue;
     // Only JSON forms hold anything else than text.
-    const bool is_json = name.ends_with("json") || name == "e2b/data" || name == "e2b/chart";
+    const bool is_json = name.ends_with("json") || name == kTableMime || name == kChartMime;
     if (!form.value().is_string() && !is_json) continue;
     result.content.emplace(form.key(), std::move(form.value()));
   }

@@ -10,6 +10,11 @@
 
 namespace glovebox::wire {
 
+// Wire names: a runtime writes them for a figure and a table as data (wire/guest/cell.h, `rich`),
+// and programs in a guest may return them as their own, too.
+inline constexpr std::string_view kChartMime = "e2b/chart";
+inline constexpr std::string_view kTableMime = "e2b/data";
+
 struct GuestResult {
   bool is_error = false;
   bool main = false;  // the value of the last expression

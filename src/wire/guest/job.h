@@ -1,4 +1,4 @@
-// A job for a runtime: code and its surroundings, as src/guest/python and src/guest/node read them.
+// A job for a runtime: code and its environment, as src/guest/python and src/guest/node read them.
 // The agent passes it on unread.
 //
 //   "GBXJOB1\n"  env: texts  args: texts  workdir: text  name: text  code: text

@@ -33,6 +33,7 @@ std::vector<LauncherRequest> requests() {
                    {MountMode::kReadWrite, path("/out"), "shared"}};
   create.seq = 77;
   create.warm = true;
+  create.hurry = true;
   create.project = "default";
   create.tenant = 0xfedcba9876543210;
   CreateSandbox session;
@@ -145,7 +146,7 @@ std::vector<PlanMessage> plan_messages() {
           SandboxTaken{},
           plan,
           SandboxSealed{WallSet(3)},
-          JoinPlaces{7},
+          JoinRuntime{7},
           JoinRefused{8, "the zygote is gone"},
           SandboxFailed{"mount proc", EPERM}};
 }

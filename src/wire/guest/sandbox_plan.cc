@@ -104,9 +104,9 @@ struct PlanEncoder {
   std::vector<std::byte> operator()(const RaiseNetwork&) const {
     return begin_plan(kPlanRaise).take();
   }
-  std::vector<std::byte> operator()(const JoinPlaces& places) const {
+  std::vector<std::byte> operator()(const JoinRuntime& join) const {
     ByteWriter writer = begin_plan(kPlanPlaces);
-    writer.number(places.ticket);
+    writer.number(join.ticket);
     return writer.take();
   }
   std::vector<std::byte> operator()(const JoinRefused& refused) const {
@@ -216,7 +216,7 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       message = RaiseNetwork{};
       break;
     case kPlanPlaces:
-      message = JoinPlaces{from.number<std::uint32_t>()};
+      message = JoinRuntime{from.number<std::uint32_t>()};
       break;
     case kPlanJoinRefused: {
       const auto ticket = from.number<std::uint32_t>();

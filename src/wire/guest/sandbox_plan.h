@@ -14,8 +14,8 @@
 //
 // A session's agent keeps its socket to the launcher for as long as it lives:
 //
-//   agent -> launcher    JoinPlaces    (a runtime is to be joined; its places go along)
-//   launcher -> agent    JoinRefused   (nothing will arrive in these places)
+//   agent -> launcher    JoinRuntime   (a runtime is to be joined; its descriptors go along)
+//   launcher -> agent    JoinRefused   (no runtime will use these descriptors)
 //   launcher -> agent    RaiseNetwork  (a network that was prepared is wanted now)
 //
 //   launcher -> broker   MakeZygote    (its socket, its files and the cgroups to join go along)
@@ -122,13 +122,13 @@ struct SandboxTaken {
   bool operator==(const SandboxTaken&) const = default;
 };
 
-// Descriptors: kDescriptorsOfARuntime places. The launcher opens the sandbox's namespaces itself.
-// If all is well nothing is answered: the zygote's child arrives in its places, and dies if their
+// Descriptors: kDescriptorsOfARuntime for it. The launcher opens the sandbox's namespaces itself.
+// If all is well nothing is answered: the zygote's child takes the descriptors, and dies if their
 // other ends are closed. RuntimeReady or SandboxFailed say that it has, or never will;
-// the next JoinPlaces says the same.
-struct JoinPlaces {
+// the next JoinRuntime says the same.
+struct JoinRuntime {
   std::uint32_t ticket = 0;
-  bool operator==(const JoinPlaces&) const = default;
+  bool operator==(const JoinRuntime&) const = default;
 };
 struct JoinRefused {
   std::uint32_t ticket = 0;
@@ -142,7 +142,7 @@ struct RaiseNetwork {
 
 using PlanMessage =
     std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
-                 SandboxFailed, RuntimeReady, SandboxTaken, JoinPlaces, JoinRefused, RaiseNetwork>;
+                 SandboxFailed, RuntimeReady, SandboxTaken, JoinRuntime, JoinRefused, RaiseNetwork>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

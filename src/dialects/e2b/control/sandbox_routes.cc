@@ -38,8 +38,8 @@ Result<std::string> agent_id_of(const Request& request) {
   return "e2b:" + std::string(key);
 }
 
-sessions::Keeps keeps_of(bool memory) {
-  return memory ? sessions::Keeps::kMemory : sessions::Keeps::kFiles;
+sessions::PauseMode keeps_of(bool memory) {
+  return memory ? sessions::PauseMode::kMemory : sessions::PauseMode::kFiles;
 }
 
 Response refuse_paused(const std::string& id) {
@@ -86,12 +86,12 @@ Task<Response> SandboxRoutes::create(Request& request, std::uint64_t default_tim
   CO_TRY(CreateSandboxRequest wanted, parse_create(request.body, default_timeout));
   CO_TRY(wanted.request.agent_id, agent_id_of(request));
   co_await deps_.template_watcher.wait_until_known();
-  CO_TRY(Source source, source_of(caller.project, wanted));
+  CO_TRY(TemplateSource source, source_of(caller.project, wanted));
   wanted.request.template_name = std::move(source.template_name);
   wanted.request.snapshot = std::move(source.snapshot);
   wanted.request.profile.net = policy_of(wanted.egress, deps_.settings.ceiling);
   wanted.request.net_is_default = wanted.egress.is_default();
-  routing::Creation creation =
+  routing::CreationResult creation =
       co_await deps_.creation.create(request, std::move(caller), std::move(wanted.request));
   if (!creation.made) co_return creation_refusal(creation.refusal);
   co_return json_response(deps_.sandbox_json.with_tokens(request, creation.made->record), 201);
@@ -99,9 +99,9 @@ Task<Response> SandboxRoutes::create(Request& request, std::uint64_t default_tim
 
 // A server without a template "mcp-gateway" makes the sandbox from the base template, where the
 // client does not find the gateway: it reports that, in its own words, and kills the sandbox.
-Result<Source> SandboxRoutes::source_of(const std::string& project,
-                                        const CreateSandboxRequest& wanted) const {
-  Result<Source> source = deps_.names.find(project, wanted.template_id);
+Result<TemplateSource> SandboxRoutes::source_of(const std::string& project,
+                                                const CreateSandboxRequest& wanted) const {
+  Result<TemplateSource> source = deps_.names.find(project, wanted.template_id);
   const bool has_default = wanted.has_mcp && wanted.template_id == kGatewayTemplate;
   if (source || !has_default || source.error().code() != Errc::kNotFound) return source;
   return deps_.names.find(project, kBaseTemplate);
@@ -119,7 +119,7 @@ bool SandboxRoutes::filter_by_template(const std::string& project, const Request
                                        store::SessionFilter& filter) const {
   const std::string_view name = request.query.get("template");
   if (name.empty()) return true;
-  Result<Source> source = deps_.names.find(project, name);
+  Result<TemplateSource> source = deps_.names.find(project, name);
   if (!source) return false;
   const store::TemplateRecord* own = deps_.templates.find(project, source->template_name);
   if (own != nullptr && !own->snapshot.empty()) source->snapshot = own->snapshot;
@@ -171,7 +171,7 @@ Task<Response> SandboxRoutes::get(Request& request, ResponseWriter&) {
 
 Task<Response> SandboxRoutes::expire_now(std::string project, std::string id, OnTimeout action) {
   if (action != OnTimeout::kKill) {
-    const sessions::Keeps keeps = sessions::kept_at_timeout(action);
+    const sessions::PauseMode keeps = sessions::kept_at_timeout(action);
     auto paused = co_await deps_.lifecycle.pause(std::move(project), id, keeps);
     if (!paused) co_return fail(change_error(std::move(paused.error()), id));
   } else {

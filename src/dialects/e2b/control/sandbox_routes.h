@@ -59,7 +59,8 @@ class SandboxRoutes {
 
  private:
   Task<http::Response> create(http::Request& request, std::uint64_t default_timeout);
-  Result<Source> source_of(const std::string& project, const CreateSandboxRequest& wanted) const;
+  Result<TemplateSource> source_of(const std::string& project,
+                                   const CreateSandboxRequest& wanted) const;
   Task<http::Response> list(http::Request& request, store::SessionFilter filter);
   // By the query's "template". False: no such template, so no sandbox matches.
   bool filter_by_template(const std::string& project, const http::Request& request,

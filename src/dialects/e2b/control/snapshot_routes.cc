@@ -176,7 +176,8 @@ Task<Response> SnapshotRoutes::fork(Request& request, ResponseWriter&) {
   json::array results;
   for (std::uint64_t i = 0; i < wanted.count; ++i) {
     sessions::CreateRequest fork = fork_request(source, kept->id.str(), wanted.timeout_s);
-    routing::Creation creation = co_await deps_.creation.create(request, owner, std::move(fork));
+    routing::CreationResult creation =
+        co_await deps_.creation.create(request, owner, std::move(fork));
     if (creation.made) {
       results.push_back(json::object{
           {"sandbox", deps_.sandbox_json.with_tokens(request, creation.made->record)}});

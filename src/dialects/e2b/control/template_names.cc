@@ -53,7 +53,8 @@ bool TemplateNames::is_own(const std::string& project, std::string_view name) co
   return templates_.find(project, std::string(name)) != nullptr;
 }
 
-Result<Source> TemplateNames::find(const std::string& project, std::string_view text) const {
+Result<TemplateSource> TemplateNames::find(const std::string& project,
+                                           std::string_view text) const {
   const auto unknown = [text] {
     return fail(Errc::kNotFound,
                 "template '" + std::string(text.substr(0, 100)) + "' was not found");
@@ -62,22 +63,27 @@ Result<Source> TemplateNames::find(const std::string& project, std::string_view 
   const Name name = split_name(text);
   if (store::SnapshotId::parse(name.base)) {
     if (!is_default_tag(name.tag) || !snapshots_.find(project, name.base)) return unknown();
-    return Source{.snapshot = std::string(name.base)};
+    return TemplateSource{.snapshot = std::string(name.base)};
   }
   const bool is_ours = name.name_space.empty() || name.name_space == project;
   if (is_ours && is_default_tag(name.tag)) {
     if (is_own(project, name.base)) {
-      return Source{.template_name = std::string(name.base)};
+      return TemplateSource{.template_name = std::string(name.base)};
     }
     if (const TemplateStatus* status = find_template(name.base)) {
-      return Source{.template_name = status->description.name};
+      return TemplateSource{.template_name = status->description.name};
     }
   }
   // Newest first: a name that was given twice means the later snapshot.
   for (const store::SnapshotRecord& snapshot : snapshots_.list(project)) {
-    if (matches_name(snapshot, text)) return Source{.snapshot = snapshot.id.str()};
+    if (matches_name(snapshot, text)) return TemplateSource{.snapshot = snapshot.id.str()};
   }
   return unknown();
+}
+
+templates::ReservedName reserved_template_name() {
+  return {.name = std::string(kInterpreterTemplate),
+          .reason = "it is E2B's name for " + std::string(kLocalInterpreter)};
 }
 
 std::string alias_of(const std::string& template_name) {

@@ -13,7 +13,7 @@
 namespace glovebox::e2b {
 
 // What a new sandbox is made from. One of the two is empty.
-struct Source {
+struct TemplateSource {
   std::string template_name{};
   std::string snapshot{};
 };
@@ -28,7 +28,7 @@ class TemplateNames {
 
   // "base", "code-interpreter-v1", "team/name:tag", "snaaaaaaaaaaaaaaaaaaaa:default". A project
   // sees only its own snapshots. kNotFound.
-  Result<Source> find(const std::string& project, std::string_view name) const;
+  Result<TemplateSource> find(const std::string& project, std::string_view name) const;
   // The name of a new snapshot as it is stored: without the project and the default tag.
   // kInvalidArgument: malformed, of another project, or the name of a template.
   Result<std::string> new_snapshot_name(const std::string& project, std::string_view name) const;
@@ -41,6 +41,9 @@ class TemplateNames {
   const templates::ProjectTemplates& templates_;
   const snapshots::SnapshotStore& snapshots_;
 };
+
+// No project may have a template of this name: clients mean the server's own.
+templates::ReservedName reserved_template_name();
 
 // The name by which E2B's users know a template of this server.
 std::string alias_of(const std::string& template_name);

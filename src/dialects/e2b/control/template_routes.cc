@@ -96,7 +96,7 @@ Task<Response> TemplateRoutes::list(Request& request, ResponseWriter&) {
 Task<Response> TemplateRoutes::find_alias(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   co_await deps_.template_watcher.wait_until_known();
-  CO_TRY(const Source source, deps_.names.find(caller.project, request.param("alias")));
+  CO_TRY(const TemplateSource source, deps_.names.find(caller.project, request.param("alias")));
   const bool is_snapshot = !source.snapshot.empty();
   const bool is_own = deps_.templates.find(caller.project, source.template_name) != nullptr;
   const json::object body{{"templateID", is_snapshot ? source.snapshot : source.template_name},
@@ -106,7 +106,7 @@ Task<Response> TemplateRoutes::find_alias(Request& request, ResponseWriter&) {
 
 Task<Response> TemplateRoutes::remove(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const Source source, deps_.names.find(caller.project, request.param("id")));
+  CO_TRY(const TemplateSource source, deps_.names.find(caller.project, request.param("id")));
   const bool is_own = source.snapshot.empty() &&
                       deps_.templates.find(caller.project, source.template_name) != nullptr;
   if (is_own) {

@@ -81,13 +81,11 @@ Code code_of(const Error& error) {
   }
 }
 
-json::object failure_json(const Failure& failure) {
+json::object failure_json(const ConnectError& failure) {
   return {{"code", code_name(failure.code)}, {"message", to_utf8(failure.message)}};
 }
 
-Result<std::string_view> payload_of(const http::Request& request) {
-  if (!request.header("Content-Type").starts_with("application/connect+json")) return request.body;
-  const std::string_view body = request.body;
+Result<std::string_view> payload_of(std::string_view body) {
   if (body.size() < kEnvelopeHead) return fail(Errc::kInvalidArgument, "incomplete envelope");
   std::size_t size = 0;
   for (std::size_t i = 1; i < kEnvelopeHead; ++i)
@@ -106,10 +104,21 @@ std::string_view code_name(Code code) { return row_of(code).name; }
 
 int code_status(Code code) { return row_of(code).status; }
 
-Failure failure_of(const Error& error) { return {code_of(error), error.message()}; }
+ConnectError failure_of(const Error& error) { return {code_of(error), error.message()}; }
+
+bool has_envelope(const http::Request& request) {
+  return request.header("Content-Type").starts_with("application/connect+json");
+}
 
 Result<json::object> read_message(const http::Request& request) {
-  TRY(const std::string_view payload, payload_of(request));
+  return read_message(request.body, has_envelope(request));
+}
+
+Result<json::object> read_message(std::string_view body, bool has_envelope) {
+  std::string_view payload = body;
+  if (has_envelope) {
+    TRY(payload, payload_of(body));
+  }
   if (payload.empty()) return json::object();
   TRY(json::value document, wire::parse_strict_json(payload));
   if (!document.is_object()) return fail(Errc::kInvalidArgument, "the message must be an object");
@@ -123,7 +132,7 @@ http::Response message_response(const json::object& message) {
   return response;
 }
 
-http::Response failure_response(const Failure& failure) {
+http::Response failure_response(const ConnectError& failure) {
   http::Response response = message_response(failure_json(failure));
   response.status = code_status(failure.code);
   return response;
@@ -157,7 +166,7 @@ asio::awaitable<bool> MessageStream::finish() {
   co_return co_await writer_.finish();
 }
 
-asio::awaitable<bool> MessageStream::fail(Failure failure) {
+asio::awaitable<bool> MessageStream::fail(ConnectError failure) {
   const json::object message{{"error", failure_json(failure)}};
   std::string bytes = envelope(json::serialize(message), kEndOfStream);
   if (!co_await writer_.write(std::move(bytes))) co_return false;

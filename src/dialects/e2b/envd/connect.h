@@ -31,7 +31,7 @@ enum class Code : std::uint8_t {
   kUnauthenticated,
 };
 
-struct Failure {
+struct ConnectError {
   Code code = Code::kInternal;
   std::string message;
 };
@@ -39,14 +39,16 @@ struct Failure {
 std::string_view code_name(Code code);  // "not_found"
 int code_status(Code code);             // 404; of a single response
 // By the errno of the sandbox's file helper where there is one, else by the error's code.
-Failure failure_of(const Error& error);
+ConnectError failure_of(const Error& error);
 
 // The one message of a request, with or without an envelope. kInvalidArgument: not a JSON object,
 // or a malformed envelope.
 Result<boost::json::object> read_message(const http::Request& request);
+bool has_envelope(const http::Request& request);
+Result<boost::json::object> read_message(std::string_view body, bool has_envelope);
 
 http::Response message_response(const boost::json::object& message);
-http::Response failure_response(const Failure& failure);
+http::Response failure_response(const ConnectError& failure);
 
 // The response to a streaming call. Every send waits until the kernel has taken the bytes; false:
 // the client is gone.
@@ -58,7 +60,7 @@ class MessageStream {
   asio::awaitable<bool> send(boost::json::object message);
   // One of the two ends the stream; without it the client considers the stream broken.
   asio::awaitable<bool> finish();
-  asio::awaitable<bool> fail(Failure failure);
+  asio::awaitable<bool> fail(ConnectError failure);
 
  private:
   http::ResponseWriter& writer_;

@@ -152,9 +152,9 @@ bool is_no_such_user(const Error& error) {
   return error.sys_errno() == EINVAL && error.message().starts_with(wire::kNoSuchUser);
 }
 
-Failure file_failure(const Error& error, std::string_view path) {
+ConnectError file_failure(const Error& error, std::string_view path) {
   if (is_no_such_user(error)) return {Code::kUnauthenticated, error.message()};
-  Failure failure = failure_of(error);
+  ConnectError failure = failure_of(error);
   failure.message = file_message(error, path);
   return failure;
 }

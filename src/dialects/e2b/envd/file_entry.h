@@ -20,7 +20,7 @@ std::string time_text(std::int64_t ns);  // "2026-01-02T03:04:05.678901234Z"
 
 bool is_no_such_user(const Error& error);
 // Of a Connect call; `path` is as the client gave it.
-Failure file_failure(const Error& error, std::string_view path);
+ConnectError file_failure(const Error& error, std::string_view path);
 // The same of /files.
 http::Response file_refusal(const Error& error, std::string_view path);
 

@@ -91,7 +91,7 @@ Task<Response> FileRoutes::download(Request& request, ResponseWriter& writer) {
   const auto entry = sessions::entry_of(transfer->entry());
   if (!entry) co_return refusal(entry.error());
   http::Headers headers = headers_of(path);
-  http::Span span{0, entry->size};
+  http::ByteSpan span{0, entry->size};
   if (range) {
     const auto part = http::span_of(*range, entry->size);
     if (!part) co_return refuse_range(entry->size);

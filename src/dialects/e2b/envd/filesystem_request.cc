@@ -21,8 +21,8 @@ tl::unexpected<Error> bad_field(std::string_view name, std::string_view what) {
   return fail(Errc::kInvalidArgument, std::string(name) + " must be " + std::string(what));
 }
 
-tl::unexpected<Failure> refuse_files(const Error& error) {
-  return tl::unexpected<Failure>(failure_of(error));
+tl::unexpected<ConnectError> refuse_files(const Error& error) {
+  return tl::unexpected<ConnectError>(failure_of(error));
 }
 
 }  // namespace
@@ -61,12 +61,13 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
   return static_cast<std::uint32_t>(real);
 }
 
-tl::expected<FilesystemRequest, Failure> read_filesystem_request(const http::Request& request,
-                                                                 std::string_view name) {
+tl::expected<FilesystemRequest, ConnectError> read_filesystem_request(const http::Request& request,
+                                                                      std::string_view name) {
   FilesystemRequest wanted;
   auto user = file_user(user_of(request));
   if (!user) {
-    return tl::unexpected<Failure>(Failure{Code::kUnauthenticated, user.error().message()});
+    return tl::unexpected<ConnectError>(
+        ConnectError{Code::kUnauthenticated, user.error().message()});
   }
   wanted.user = std::move(*user);
   auto message = read_message(request);

@@ -18,8 +18,8 @@ struct FilesystemRequest {
 };
 
 // `name` is the field with the path. Unknown fields are ignored.
-tl::expected<FilesystemRequest, Failure> read_filesystem_request(const http::Request& request,
-                                                                 std::string_view name = "path");
+tl::expected<FilesystemRequest, ConnectError> read_filesystem_request(
+    const http::Request& request, std::string_view name = "path");
 
 // One field; an absent one has proto3's default: empty, false, zero.
 Result<std::string> text_field(const boost::json::object& message, std::string_view name);

@@ -42,15 +42,15 @@ std::span<const routing::RouteRow<FilesystemRoutes>> FilesystemRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<FilesystemRoutes> kRows[] = {
       {Method::kPost, "/filesystem.Filesystem/Stat", Access::kOpen, &FilesystemRoutes::stat,
-       "Get information about a file", http::kDefaultBodyLimit},
+       "Get information about a file"},
       {Method::kPost, "/filesystem.Filesystem/ListDir", Access::kOpen, &FilesystemRoutes::list_dir,
-       "List a directory", http::kDefaultBodyLimit},
+       "List a directory"},
       {Method::kPost, "/filesystem.Filesystem/MakeDir", Access::kOpen, &FilesystemRoutes::make_dir,
-       "Create a directory", http::kDefaultBodyLimit},
+       "Create a directory"},
       {Method::kPost, "/filesystem.Filesystem/Move", Access::kOpen, &FilesystemRoutes::move,
-       "Move a file or a directory tree", http::kDefaultBodyLimit},
+       "Move a file or a directory tree"},
       {Method::kPost, "/filesystem.Filesystem/Remove", Access::kOpen, &FilesystemRoutes::remove,
-       "Remove a file or a directory tree", http::kDefaultBodyLimit},
+       "Remove a file or a directory tree"},
   };
   return kRows;
 }

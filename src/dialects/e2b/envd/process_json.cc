@@ -15,6 +15,7 @@
 #include "sessions/processes/user_environment.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -34,6 +35,12 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+const json::value* part_of(const json::value& message, std::string_view name) {
+  const json::object* object = message.if_object();
+  const json::value* value = object == nullptr ? nullptr : object->if_contains(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
 }
 
 // In proto3's JSON a number may also be a string of digits.
@@ -137,12 +144,12 @@ Result<StartRequest> read_start(const json::value& message) {
   return start;
 }
 
-Result<Selector> read_selector(const json::value& message) {
+Result<ProcessSelector> read_selector(const json::value& message) {
   TRY(ObjectReader fields, ObjectReader::open(message, ""));
   const json::value* process = fields.take("process");
   if (process == nullptr) return fields.bad("process", "is missing");
   TRY(ObjectReader which, ObjectReader::open(*process, "process"));
-  Selector selector;
+  ProcessSelector selector;
   TRY(const auto pid, whole(which, "pid", UINT32_MAX));
   if (pid) selector.pid = static_cast<std::uint32_t>(*pid);
   TRY(auto tag, which.text("tag", sessions::kMaxTag));
@@ -151,7 +158,7 @@ Result<Selector> read_selector(const json::value& message) {
   return selector;
 }
 
-std::string not_found_message(const Selector& selector) {
+std::string not_found_message(const ProcessSelector& selector) {
   if (selector.pid) return "process with pid " + std::to_string(*selector.pid) + " not found";
   return "process with tag " + selector.tag + " not found";
 }
@@ -169,6 +176,19 @@ Result<ProcessInput> read_input(const json::value& message) {
   auto bytes = base64_decode(to_stdin ? *to_stdin : *to_terminal);
   if (!bytes) return fields.bad("input", bytes.error().message());
   return ProcessInput{std::move(*bytes), to_terminal.has_value()};
+}
+
+Result<SendInputRequest> read_send_input(const json::value& message) {
+  TRY(ProcessSelector selector, read_selector(message));
+  return SendInputRequest{std::move(selector), read_input(message)};
+}
+
+Result<StreamInputMessage> read_stream_input(std::string_view message) {
+  TRY(const json::value document, wire::parse_strict_json(message));
+  StreamInputMessage read;
+  if (const json::value* start = part_of(document, "start")) read.start = read_selector(*start);
+  if (const json::value* data = part_of(document, "data")) read.data = read_input(*data);
+  return read;
 }
 
 std::optional<int> read_signal(const json::value& message) {
@@ -237,7 +257,7 @@ std::vector<std::string> command_environment(const node::Session& session, std::
   return sessions::environment_for(user, std::move(all), envs);
 }
 
-Failure start_failure(const Error& error, std::string_view user, std::string_view cwd) {
+ConnectError start_failure(const Error& error, std::string_view user, std::string_view cwd) {
   const std::string& message = error.message();
   if (starts_with_any(message, {"no such user", "this sandbox has only one user"})) {
     return {Code::kUnauthenticated, "invalid username: '" + std::string(user) + "'"};

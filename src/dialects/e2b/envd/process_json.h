@@ -30,12 +30,12 @@ struct StartRequest {
 Result<StartRequest> read_start(const boost::json::value& message);
 
 // Which process: by its pid in the sandbox, or by the tag that it was started with.
-struct Selector {
+struct ProcessSelector {
   std::optional<std::uint32_t> pid;
   std::string tag;
 };
-Result<Selector> read_selector(const boost::json::value& message);
-std::string not_found_message(const Selector& selector);
+Result<ProcessSelector> read_selector(const boost::json::value& message);
+std::string not_found_message(const ProcessSelector& selector);
 
 struct ProcessInput {
   std::string bytes;
@@ -43,6 +43,21 @@ struct ProcessInput {
 };
 // Of an object with the field "input".
 Result<ProcessInput> read_input(const boost::json::value& message);
+
+// The message of SendInput.
+struct SendInputRequest {
+  ProcessSelector selector;
+  Result<ProcessInput> input;  // a process that is not there is the first error
+};
+Result<SendInputRequest> read_send_input(const boost::json::value& message);
+
+// One message of StreamInput: the first has a start, most others have data.
+struct StreamInputMessage {
+  std::optional<Result<ProcessSelector>> start;
+  std::optional<Result<ProcessInput>> data;
+};
+Result<StreamInputMessage> read_stream_input(std::string_view message);
+
 // SIGNAL_SIGTERM, SIGNAL_SIGKILL or their numbers; nothing: any other signal.
 std::optional<int> read_signal(const boost::json::value& message);
 Result<std::optional<TerminalSize>> read_terminal(const boost::json::value& message);
@@ -61,7 +76,7 @@ std::vector<std::string> command_environment(const node::Session& session, std::
                                              const std::vector<std::string>& envs);
 
 // Of a start that failed.
-Failure start_failure(const Error& error, std::string_view user, std::string_view cwd);
+ConnectError start_failure(const Error& error, std::string_view user, std::string_view cwd);
 
 // Connect-Timeout-Ms; nothing: no limit.
 std::optional<std::chrono::milliseconds> timeout_of(const http::Request& request);

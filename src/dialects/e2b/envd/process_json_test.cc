@@ -123,7 +123,7 @@ TEST(E2bProcessJson, AFailedStartHasTheCodeOfItsCause) {
   EXPECT_EQ(start_failure(no_user, "eve", "").code, Code::kUnauthenticated);
   const Error no_place(Errc::kNotFound, "enter working directory: No such file or directory",
                        ENOENT);
-  const Failure cwd = start_failure(no_place, "user", "nowhere");
+  const ConnectError cwd = start_failure(no_place, "user", "nowhere");
   EXPECT_EQ(cwd.code, Code::kInvalidArgument);
   EXPECT_EQ(cwd.message, "cwd 'nowhere' does not exist");
   const Error no_program(Errc::kNotFound, "execute: No such file or directory", ENOENT);

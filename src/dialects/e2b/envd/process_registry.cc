@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kKillAgain{1};
 // How often is checked whether the sandboxes of the server before this one were adopted.
 constexpr std::chrono::milliseconds kAdoptionCheckInterval{500};
 
-bool is_selected(const Selector& selector, std::uint32_t pid, std::string_view tag) {
+bool is_selected(const ProcessSelector& selector, std::uint32_t pid, std::string_view tag) {
   return selector.pid ? *selector.pid == pid : !tag.empty() && selector.tag == tag;
 }
 
@@ -127,7 +127,7 @@ void ProcessRegistry::remember(const ProcessFollowers& process, const wire::Proc
 }
 
 std::optional<ProcessRegistry::Ended> ProcessRegistry::find_ended(const node::Session& session,
-                                                                  const Selector& selector) {
+                                                                  const ProcessSelector& selector) {
   const Clock::time_point now = Clock::now();
   for (auto one = ended_.rbegin(); one != ended_.rend() && one->until >= now; ++one) {
     if (one->sandbox == session.id() && is_selected(selector, one->ended.pid, one->tag)) {
@@ -144,8 +144,8 @@ std::optional<ProcessRegistry::Ended> ProcessRegistry::find_ended(const node::Se
   return last;
 }
 
-std::optional<node::ProcessInfo> ProcessRegistry::find_running(const node::Session& session,
-                                                               const Selector& selector) const {
+std::optional<node::ProcessInfo> ProcessRegistry::find_running(
+    const node::Session& session, const ProcessSelector& selector) const {
   // Known ones first: Session::processes() copies all of them.
   for (auto one = processes_.lower_bound({session.id(), 0});
        one != processes_.end() && one->first.first == session.id(); ++one) {

@@ -49,7 +49,7 @@ class ProcessRegistry : public std::enable_shared_from_this<ProcessRegistry> {
   // The running program that is selected; nothing: there is none. Contexts are not processes of
   // E2B, and only E2B's processes have tags.
   std::optional<node::ProcessInfo> find_running(const node::Session& session,
-                                                const Selector& selector) const;
+                                                const ProcessSelector& selector) const;
   // The process was killed: see ProcessFollowers::drop_slow_followers().
   void drop_slow_followers(const node::Session& session, wire::ProcessNumber number);
 
@@ -58,7 +58,7 @@ class ProcessRegistry : public std::enable_shared_from_this<ProcessRegistry> {
     std::uint32_t pid = 0;
     wire::ProcessEnd end;
   };
-  std::optional<Ended> find_ended(const node::Session& session, const Selector& selector);
+  std::optional<Ended> find_ended(const node::Session& session, const ProcessSelector& selector);
 
  private:
   using Key = std::pair<SandboxId, wire::ProcessNumber>;

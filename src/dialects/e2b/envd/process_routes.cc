@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "http/router.h"
+#include "routing/large_requests.h"
 #include "sessions/processes/process_label.h"
-#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 
@@ -26,8 +26,8 @@ constexpr std::size_t kMaxEnvelope = 4u << 20;
 // Clients send a keepalive every 50 s.
 constexpr std::chrono::seconds kMaxSilence{120};
 
-tl::unexpected<Failure> refuse_process(Code code, std::string message) {
-  return tl::unexpected(Failure{code, std::move(message)});
+tl::unexpected<ConnectError> refuse_process(Code code, std::string message) {
+  return tl::unexpected(ConnectError{code, std::move(message)});
 }
 
 json::object process_description(const node::ProcessInfo& process) {
@@ -51,8 +51,8 @@ class EnvelopeReader {
  public:
   explicit EnvelopeReader(http::BodyStream& body) : body_(body) {}
 
-  // Nothing: the body has ended.
-  Task<std::optional<json::value>> next() {
+  // The text of the next message, valid until the next call. Nothing: the body has ended.
+  Task<std::optional<std::string_view>> next() {
     // Many small ones can be there at once, while other requests wait for this thread.
     if (++returned_ % kWithoutYield == 0) {
       co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
@@ -63,8 +63,7 @@ class EnvelopeReader {
         const std::string_view payload =
             std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
         at_ += kEnvelopeHead + *size;
-        CO_TRY(json::value message, wire::parse_strict_json(payload));
-        co_return std::optional<json::value>(std::move(message));
+        co_return std::optional<std::string_view>(payload);
       }
       bytes_.erase(0, std::exchange(at_, 0));
       CO_TRY(const std::size_t got, co_await body_.read_some(buffer_, sizeof buffer_));
@@ -72,7 +71,7 @@ class EnvelopeReader {
       bytes_.append(buffer_, got);
     }
     if (!bytes_.empty()) co_return fail(Errc::kInvalidArgument, "incomplete envelope");
-    co_return std::optional<json::value>();
+    co_return std::optional<std::string_view>();
   }
 
  private:
@@ -99,12 +98,6 @@ class EnvelopeReader {
   char buffer_[16 * 1024];
 };
 
-const json::value* message_part(const json::value& message, std::string_view name) {
-  const json::object* object = message.if_object();
-  const json::value* value = object == nullptr ? nullptr : object->if_contains(name);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
 }  // namespace
 
 std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
@@ -112,37 +105,37 @@ std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
       {Method::kPost, "/process.Process/List", Access::kOpen, &ProcessRoutes::list,
-       "List the processes of a sandbox", http::kDefaultBodyLimit},
+       "List the processes of a sandbox"},
       {Method::kPost, "/process.Process/SendInput", Access::kOpen, &ProcessRoutes::send_input,
        "Write to a process", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/StreamInput", Access::kOpen, &ProcessRoutes::stream_input,
        "Stream input to a process", 0, nullptr, true},
       {Method::kPost, "/process.Process/CloseStdin", Access::kOpen, &ProcessRoutes::close_stdin,
-       "Close the stdin of a process", http::kDefaultBodyLimit},
+       "Close the stdin of a process"},
       {Method::kPost, "/process.Process/SendSignal", Access::kOpen, &ProcessRoutes::send_signal,
-       "Send a signal to a process", http::kDefaultBodyLimit},
+       "Send a signal to a process"},
       {Method::kPost, "/process.Process/Update", Access::kOpen, &ProcessRoutes::update,
-       "Change the size of a terminal", http::kDefaultBodyLimit},
+       "Change the size of a terminal"},
   };
   return kRows;
 }
 
-tl::expected<node::ProcessInfo, Failure> ProcessRoutes::find_selected(const node::Session& session,
-                                                                      const json::value& message) {
-  const auto selector = read_selector(message);
-  if (!selector) return tl::unexpected(failure_of(selector.error()));
-  auto process = deps_.registry.find_running(session, *selector);
-  if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
+tl::expected<node::ProcessInfo, ConnectError> ProcessRoutes::find_selected(
+    const node::Session& session, const ProcessSelector& selector) {
+  auto process = deps_.registry.find_running(session, selector);
+  if (!process) return refuse_process(Code::kNotFound, not_found_message(selector));
   return std::move(*process);
 }
 
-tl::expected<ProcessRoutes::Target, Failure> ProcessRoutes::find_target(
+tl::expected<ProcessRoutes::Target, ConnectError> ProcessRoutes::find_target(
     const Request& request, const node::Session& session) {
   auto message = read_message(request);
   if (!message) return tl::unexpected(failure_of(message.error()));
   Target target;
   target.message = std::move(*message);
-  auto process = find_selected(session, target.message);
+  const auto selector = read_selector(target.message);
+  if (!selector) return tl::unexpected(failure_of(selector.error()));
+  auto process = find_selected(session, *selector);
   if (!process) return tl::unexpected(process.error());
   target.process = std::move(*process);
   return target;
@@ -175,30 +168,31 @@ asio::awaitable<ProcessRoutes::Done> ProcessRoutes::read_stream(
   EnvelopeReader envelopes(*request.body_stream);
   std::optional<node::ProcessInfo> process;
   while (true) {
-    auto message = co_await envelopes.next();
+    auto text = co_await envelopes.next();
+    if (!text) co_return tl::unexpected(failure_of(text.error()));
+    if (!*text) co_return Done();
+    auto message = co_await routing::parse_text(deps_.worker, request.owner, std::string(**text),
+                                                read_stream_input);
     if (!message) co_return tl::unexpected(failure_of(message.error()));
-    if (!*message) co_return Done();
-    const json::value* start = message_part(**message, "start");
-    if ((start != nullptr) == process.has_value()) {
-      if (start != nullptr)
-        co_return refuse_process(Code::kInvalidArgument, "start must be sent only once");
+    auto& [start, data] = *message;
+    if (start.has_value() == process.has_value()) {
+      if (start) co_return refuse_process(Code::kInvalidArgument, "start must be sent only once");
       co_return refuse_process(Code::kInvalidArgument, "the first message must be start");
     }
-    if (start != nullptr) {
-      auto found = find_selected(*session, *start);
+    if (start) {
+      if (!*start) co_return tl::unexpected(failure_of(start->error()));
+      auto found = find_selected(*session, **start);
       if (!found) co_return tl::unexpected(found.error());
       process = std::move(*found);
       continue;
     }
-    const json::value* data = message_part(**message, "data");
-    if (data == nullptr) continue;
-    auto input = read_input(*data);
-    if (!input) co_return tl::unexpected(failure_of(input.error()));
+    if (!data) continue;
+    if (!*data) co_return tl::unexpected(failure_of(data->error()));
     const auto current = session->find_process(process->number);
     if (!current || current->ended) {
       co_return refuse_process(Code::kNotFound, not_found_message({process->pid, {}}));
     }
-    const Done written = co_await write_input(session, *process, std::move(*input));
+    const Done written = co_await write_input(session, *process, std::move(**data));
     if (!written) co_return written;
   }
 }
@@ -219,12 +213,18 @@ Task<Response> ProcessRoutes::list(Request& request, ResponseWriter&) {
 Task<Response> ProcessRoutes::send_input(Request& request, ResponseWriter&) {
   AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
   if (admission.refusal) co_return std::move(*admission.refusal);
-  auto target = find_target(request, *admission.session);
-  if (!target) co_return failure_response(target.error());
-  auto input = read_input(target->message);
-  if (!input) co_return failure_response(failure_of(input.error()));
+  auto parse = [enveloped =
+                    has_envelope(request)](std::string_view body) -> Result<SendInputRequest> {
+    TRY(json::object message, read_message(body, enveloped));
+    return read_send_input(json::value(std::move(message)));
+  };
+  auto wanted = co_await routing::parse_body(deps_.worker, request, parse);
+  if (!wanted) co_return failure_response(failure_of(wanted.error()));
   request.body = std::string();  // it can be large
-  const Done done = co_await write_input(admission.session, target->process, std::move(*input));
+  const auto process = find_selected(*admission.session, wanted->selector);
+  if (!process) co_return failure_response(process.error());
+  if (!wanted->input) co_return failure_response(failure_of(wanted->input.error()));
+  const Done done = co_await write_input(admission.session, *process, std::move(*wanted->input));
   if (!done) co_return failure_response(done.error());
   co_return message_response({});
 }
@@ -250,7 +250,7 @@ Task<Response> ProcessRoutes::close_stdin(Request& request, ResponseWriter&) {
   auto target = find_target(request, *admission.session);
   if (!target) co_return failure_response(target.error());
   if (target->process.terminal) {
-    const Failure failure{Code::kUnknown, "the input of a pty cannot be closed"};
+    const ConnectError failure{Code::kUnknown, "the input of a pty cannot be closed"};
     co_return failure_response(failure);
   }
   const auto pump = deps_.inputs.of(admission.session, target->process.number);
@@ -266,7 +266,8 @@ Task<Response> ProcessRoutes::send_signal(Request& request, ResponseWriter&) {
   if (!target) co_return failure_response(target.error());
   const auto signal = read_signal(target->message);
   if (!signal) {
-    const Failure failure{Code::kUnimplemented, "signal: must be SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
+    const ConnectError failure{Code::kUnimplemented,
+                               "signal: must be SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
     co_return failure_response(failure);
   }
   const auto sent = admission.session->signal(target->process.number, *signal, true);
@@ -286,7 +287,7 @@ Task<Response> ProcessRoutes::update(Request& request, ResponseWriter&) {
   if (!size) co_return failure_response(failure_of(size.error()));
   if (!*size) co_return message_response({});
   if (!target->process.terminal) {
-    const Failure failure{Code::kInternal, "the process has no pty"};
+    const ConnectError failure{Code::kInternal, "the process has no pty"};
     co_return failure_response(failure);
   }
   const auto resized = admission.session->resize(target->process.number, **size);

@@ -13,6 +13,7 @@
 #include "dialects/e2b/envd/process_registry.h"
 #include "http/message.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "sessions/processes/input_pump.h"
 
 namespace glovebox::e2b {
@@ -24,6 +25,7 @@ class ProcessRoutes {
     AgentAccess& access;
     ProcessRegistry& registry;
     sessions::InputPumps& inputs;
+    routing::Worker& worker;
   };
   explicit ProcessRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
@@ -37,17 +39,17 @@ class ProcessRoutes {
   Task<http::Response> update(http::Request& request, http::ResponseWriter& writer);
 
  private:
-  using Done = tl::expected<void, Failure>;
+  using Done = tl::expected<void, ConnectError>;
   struct Target {
     boost::json::value message;
     node::ProcessInfo process;
   };
 
-  // The running process that a message selects.
-  tl::expected<node::ProcessInfo, Failure> find_selected(const node::Session& session,
-                                                         const boost::json::value& message);
-  tl::expected<Target, Failure> find_target(const http::Request& request,
-                                            const node::Session& session);
+  // The process if it is running.
+  tl::expected<node::ProcessInfo, ConnectError> find_selected(const node::Session& session,
+                                                              const ProcessSelector& selector);
+  tl::expected<Target, ConnectError> find_target(const http::Request& request,
+                                                 const node::Session& session);
   asio::awaitable<Done> write_input(std::shared_ptr<node::Session> session,
                                     node::ProcessInfo process, ProcessInput input);
   // The body of StreamInput, message by message. `request` outlives the call.

@@ -1,9 +1,12 @@
 // Calls for running processes: list, input, signals, terminal sizes.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "dialects/e2b/testing/process_fixture.h"
+#include "routing/large_requests.h"
+#include "routing/testing/held_worker.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -25,18 +28,20 @@ class ProcessCallsTest : public ProcessTest {
   }
 };
 
-// Pieces as they come, then the end.
+// Arrives in pieces of one size.
 class FakeBody final : public http::BodyStream {
  public:
-  explicit FakeBody(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
-  asio::awaitable<Result<std::size_t>> read_some(char* into, std::size_t) override {
-    if (next_ == pieces_.size()) co_return std::size_t{0};
-    co_return pieces_[next_++].copy(into, std::string::npos);
+  FakeBody(std::string bytes, std::size_t piece) : bytes_(std::move(bytes)), piece_(piece) {}
+  asio::awaitable<Result<std::size_t>> read_some(char* into, std::size_t size) override {
+    const std::size_t got = bytes_.copy(into, std::min(size, piece_), next_);
+    next_ += got;
+    co_return got;
   }
   void cancel() override {}
 
  private:
-  std::vector<std::string> pieces_;
+  const std::string bytes_;
+  const std::size_t piece_;
   std::size_t next_ = 0;
 };
 
@@ -122,11 +127,7 @@ TEST_F(ProcessCallsTest, ATagFindsItsProcess) {
 TEST_F(ProcessCallsTest, AStreamOfInputIsCutAnywhere) {
   const std::uint32_t pid = start(kSleep);
   const auto send = [&](const std::string& bytes, std::size_t piece) {
-    std::vector<std::string> pieces;
-    for (std::size_t at = 0; at < bytes.size(); at += piece) {
-      pieces.push_back(bytes.substr(at, piece));
-    }
-    FakeBody body(std::move(pieces));
+    FakeBody body(bytes, piece);
     Call& one = begin(kStreamInput, "");
     one.request.body_stream = &body;
     finish(one);
@@ -153,6 +154,32 @@ TEST_F(ProcessCallsTest, AStreamOfInputIsCutAnywhere) {
   EXPECT_THAT(send("\x01", 50), ElementsAre("error:invalid_argument"));
   EXPECT_THAT(send(std::string("\0\xff\xff\xff\xff", 5), 50),
               ElementsAre("error:invalid_argument"));
+}
+
+TEST_F(ProcessCallsTest, LargeMessagesAreParsedOnTheWorker) {
+  const std::uint32_t pid = start(kSleep);
+  const std::string spaces(routing::kLargestInlineBody, ' ');
+  const std::string input = R"(,"input":{"stdin":"aGVs"})";
+  routing::HeldWorker held(test.io, test.api->worker);
+  EXPECT_EQ(code_of(kSendInput, select(pid, input)), "ok") << "the control: a short message";
+  const Call& sent = begin(kSendInput, select(pid, input + spaces));
+  const Call& started = begin(kStart, kSleep + spaces);
+  const std::string start_message = envelope(R"({"start":)" + select(pid) + "}", 0);
+  const std::string data_message = envelope(R"({"data":{"input":{"stdin":"bG8="}}})" + spaces, 0);
+  FakeBody body(start_message + data_message, 16 * 1024);
+  Call& streamed = begin(kStreamInput, "");
+  streamed.request.body_stream = &body;
+  settle();
+  EXPECT_FALSE(sent.is_done());
+  EXPECT_EQ(started.events().size(), 0u);
+  EXPECT_FALSE(streamed.is_done());
+  held.release();
+  finish(sent);
+  wait_for(started, 1);
+  finish(streamed);
+  EXPECT_THAT(started.events(), ElementsAre("start"));
+  EXPECT_THAT(streamed.events(), ElementsAre("{}", "fin"));
+  EXPECT_EQ(session->all.begin()->second->input, "helhello");
 }
 
 }  // namespace

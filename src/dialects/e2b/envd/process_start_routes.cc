@@ -6,6 +6,7 @@
 
 #include "base/wall_clock.h"
 #include "http/router.h"
+#include "routing/large_requests.h"
 #include "sessions/processes/process_label.h"
 
 namespace glovebox::e2b {
@@ -20,7 +21,7 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 // A failure is the only message of the stream.
-Task<Response> refuse_stream(ResponseWriter& writer, Failure failure) {
+Task<Response> refuse_stream(ResponseWriter& writer, ConnectError failure) {
   MessageStream stream(writer);
   if (co_await stream.begin()) co_await stream.fail(std::move(failure));
   co_return Response::streamed();
@@ -97,7 +98,7 @@ class EventStream {
   }
 
   Task<Response> refuse(Code code, std::string message) {
-    Failure failure{code, std::move(message)};
+    ConnectError failure{code, std::move(message)};
     co_await stream_.fail(std::move(failure));
     co_return Response::streamed();
   }
@@ -112,7 +113,7 @@ class EventStream {
 Task<Response> stream_to(Request& request, ResponseWriter& writer,
                          std::shared_ptr<Follower> follower, StreamTiming timing) {
   if (!follower) {
-    Failure too_many{Code::kResourceExhausted, "too many clients follow this process"};
+    ConnectError too_many{Code::kResourceExhausted, "too many clients follow this process"};
     co_return co_await refuse_stream(writer, std::move(too_many));
   }
   request.on_disconnect([weak = std::weak_ptr<Follower>(follower)] {
@@ -144,7 +145,7 @@ std::span<const routing::RouteRow<ProcessStartRoutes>> ProcessStartRoutes::rows(
       {Method::kPost, "/process.Process/Start", Access::kOpen, &ProcessStartRoutes::start,
        "Start a process and follow its output", http::kDefaultBodyLimit},
       {Method::kPost, "/process.Process/Connect", Access::kOpen, &ProcessStartRoutes::connect,
-       "Follow the output of a process", http::kDefaultBodyLimit},
+       "Follow the output of a process"},
   };
   return kRows;
 }
@@ -168,14 +169,15 @@ node::ProcessSpec ProcessStartRoutes::spec_of(
 }
 
 asio::awaitable<ProcessStartRoutes::Followed> ProcessStartRoutes::start_and_follow(
-    const Request& request, std::shared_ptr<node::Session> session) {
-  auto message = read_message(request);
-  if (!message) co_return tl::unexpected(failure_of(message.error()));
-  const json::value document(std::move(*message));
-  auto start = read_start(document);
+    Request& request, std::shared_ptr<node::Session> session) {
+  auto parse = [enveloped = has_envelope(request)](std::string_view body) -> Result<StartRequest> {
+    TRY(json::object message, read_message(body, enveloped));
+    return read_start(json::value(std::move(message)));
+  };
+  auto start = co_await routing::parse_body(deps_.worker, request, parse);
   if (!start) co_return tl::unexpected(failure_of(start.error()));
   const auto user = user_for(request);
-  if (!user) co_return tl::unexpected(Failure{Code::kUnauthenticated, "invalid username"});
+  if (!user) co_return tl::unexpected(ConnectError{Code::kUnauthenticated, "invalid username"});
   const std::string asked = start->cwd;
   auto cwd = directory_of(asked, *user);
   if (!cwd) co_return tl::unexpected(failure_of(cwd.error()));
@@ -210,7 +212,7 @@ Task<Response> ProcessStartRoutes::connect(Request& request, ResponseWriter& wri
   const json::value document(message ? std::move(*message) : json::object());
   auto selector = read_selector(document);
   if (!message || !selector) {
-    Failure failure = failure_of(message ? selector.error() : message.error());
+    ConnectError failure = failure_of(message ? selector.error() : message.error());
     co_return co_await refuse_stream(writer, std::move(failure));
   }
   if (const auto process = deps_.registry.find_running(*admission.session, *selector)) {
@@ -225,7 +227,7 @@ Task<Response> ProcessStartRoutes::connect(Request& request, ResponseWriter& wri
     }
     co_return Response::streamed();
   }
-  Failure failure{Code::kNotFound, not_found_message(*selector)};
+  ConnectError failure{Code::kNotFound, not_found_message(*selector)};
   co_return co_await refuse_stream(writer, std::move(failure));
 }
 

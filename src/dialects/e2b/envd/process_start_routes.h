@@ -15,6 +15,7 @@
 #include "dialects/e2b/envd/process_registry.h"
 #include "http/message.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 
@@ -28,6 +29,7 @@ class ProcessStartRoutes {
     ProcessRegistry& registry;
     sessions::ProcessStarter& starter;
     const sessions::Sessions& sessions;
+    routing::Worker& worker;
   };
   explicit ProcessStartRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
@@ -37,9 +39,9 @@ class ProcessStartRoutes {
   Task<http::Response> connect(http::Request& request, http::ResponseWriter& writer);
 
  private:
-  using Followed = tl::expected<std::shared_ptr<Follower>, Failure>;
+  using Followed = tl::expected<std::shared_ptr<Follower>, ConnectError>;
 
-  asio::awaitable<Followed> start_and_follow(const http::Request& request,
+  asio::awaitable<Followed> start_and_follow(http::Request& request,
                                              std::shared_ptr<node::Session> session);
   node::ProcessSpec spec_of(const node::Session& session, StartRequest start, std::string user,
                             std::string cwd,

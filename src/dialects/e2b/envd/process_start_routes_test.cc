@@ -89,9 +89,9 @@ TEST_F(ProcessStartTest, RefusalsComeInsideTheStream) {
 
 TEST_F(ProcessStartTest, InvalidTokensAndEndedSandboxesAreRefusedOutsideTheStream) {
   http::Headers wrong{{"X-Access-Token", "ea_0"}};
-  const Call& stranger = call(kStart, kSleep, wrong);
-  EXPECT_FALSE(stranger.writer.begun());
-  EXPECT_EQ((*stranger.result)->status, 401);
+  const Call& anonymous = call(kStart, kSleep, wrong);
+  EXPECT_FALSE(anonymous.writer.begun());
+  EXPECT_EQ((*anonymous.result)->status, 401);
   test.sessions.known.clear();
   EXPECT_EQ((*call(kStart, kSleep).result)->status, 502);
   EXPECT_TRUE(session->all.empty());

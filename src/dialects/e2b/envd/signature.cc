@@ -98,12 +98,12 @@ asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& r
   const bool is_well_formed =
       file && signature->size() == kSignatureBytes && signature->starts_with(kSignaturePrefix);
   if (!is_well_formed) co_return unauthorized("invalid signature");
-  const http::RequestOwner stranger{.name = request.owner};
+  const http::RequestOwner anonymous{.name = request.owner};
   const std::shared_ptr<http::FairShare> searches = searches_;
-  if (!searches->has_room(stranger)) co_return refuse_for_now();
+  if (!searches->has_room(anonymous)) co_return refuse_for_now();
   std::string signer;
   {
-    const http::FairShare::Part searching(*searches, stranger, 1);
+    const http::FairShare::Part searching(*searches, anonymous, 1);
     signer = co_await signer_of(*file, *signature);
   }
   if (signer.empty()) co_return unauthorized("invalid signature");

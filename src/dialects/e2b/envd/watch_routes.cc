@@ -45,7 +45,7 @@ std::optional<std::uint64_t> header_number(std::string_view text) {
   return number;
 }
 
-Failure not_a_directory(const std::string& path) {
+ConnectError not_a_directory(const std::string& path) {
   return {Code::kInvalidArgument, "path '" + to_utf8(path) + "' is not a directory"};
 }
 
@@ -60,7 +60,7 @@ asio::awaitable<bool> send_events(MessageStream& stream, json::array events) {
 }
 
 Response no_such_watcher(const std::string& id) {
-  const Failure failure{Code::kNotFound, "watcher with id " + to_utf8(id) + " not found"};
+  const ConnectError failure{Code::kNotFound, "watcher with id " + to_utf8(id) + " not found"};
   return failure_response(failure);
 }
 
@@ -76,43 +76,42 @@ std::span<const routing::RouteRow<WatchRoutes>> WatchRoutes::rows() {
   using routing::Access;
   static constexpr routing::RouteRow<WatchRoutes> kRows[] = {
       {Method::kPost, "/filesystem.Filesystem/WatchDir", Access::kOpen, &WatchRoutes::watch_dir,
-       "Watch files for changes", http::kDefaultBodyLimit},
+       "Watch files for changes"},
       {Method::kPost, "/filesystem.Filesystem/CreateWatcher", Access::kOpen,
-       &WatchRoutes::create_watcher, "Start watching files", http::kDefaultBodyLimit},
+       &WatchRoutes::create_watcher, "Start watching files"},
       {Method::kPost, "/filesystem.Filesystem/GetWatcherEvents", Access::kOpen,
-       &WatchRoutes::get_watcher_events, "Get the changes since the last call",
-       http::kDefaultBodyLimit},
+       &WatchRoutes::get_watcher_events, "Get the changes since the last call"},
       {Method::kPost, "/filesystem.Filesystem/RemoveWatcher", Access::kOpen,
-       &WatchRoutes::remove_watcher, "Stop watching files", http::kDefaultBodyLimit},
+       &WatchRoutes::remove_watcher, "Stop watching files"},
   };
   return kRows;
 }
 
-asio::awaitable<tl::expected<Watch, Failure>> WatchRoutes::open_watch(
+asio::awaitable<tl::expected<Watch, ConnectError>> WatchRoutes::open_watch(
     std::shared_ptr<node::Session> session, const Request& request) {
   const auto wanted = read_filesystem_request(request);
-  if (!wanted) co_return tl::unexpected<Failure>(wanted.error());
+  if (!wanted) co_return tl::unexpected<ConnectError>(wanted.error());
   const auto recursive = truth_field(wanted->message, "recursive");
-  if (!recursive) co_return tl::unexpected<Failure>(failure_of(recursive.error()));
+  if (!recursive) co_return tl::unexpected<ConnectError>(failure_of(recursive.error()));
   const auto with_entries = truth_field(wanted->message, "includeEntry");
-  if (!with_entries) co_return tl::unexpected<Failure>(failure_of(with_entries.error()));
+  if (!with_entries) co_return tl::unexpected<ConnectError>(failure_of(with_entries.error()));
   FileRequest stat = file_request(FileOp::kStat, wanted->user, wanted->at);
   stat.follow = true;
   const auto done = co_await ask_file(session, std::move(stat));
-  if (!done) co_return tl::unexpected<Failure>(file_failure(done.error(), wanted->path));
+  if (!done) co_return tl::unexpected<ConnectError>(file_failure(done.error(), wanted->path));
   const auto entry = sessions::entry_of(done->entry);
-  if (!entry) co_return tl::unexpected<Failure>(failure_of(entry.error()));
+  if (!entry) co_return tl::unexpected<ConnectError>(failure_of(entry.error()));
   if (entry->type != wire::FileType::kDirectory) {
-    co_return tl::unexpected<Failure>(not_a_directory(wanted->path));
+    co_return tl::unexpected<ConnectError>(not_a_directory(wanted->path));
   }
   FileRequest file = file_request(FileOp::kWatch, wanted->user, wanted->at);
   file.recursive = *recursive;
   auto opened = co_await open_file(session, std::move(file));
   if (!opened) {
-    Failure failure = file_failure(opened.error(), wanted->path);
+    ConnectError failure = file_failure(opened.error(), wanted->path);
     // The kernel has one errno for a full disk and for too many watches.
     if (opened.error().sys_errno() == ENOSPC) failure.message = opened.error().message();
-    co_return tl::unexpected<Failure>(std::move(failure));
+    co_return tl::unexpected<ConnectError>(std::move(failure));
   }
   Watch watch;
   watch.session = std::move(session);
@@ -151,7 +150,7 @@ Task<> WatchRoutes::send_changes(Watch watch, Schedule schedule, MessageStream& 
     if (deps_.is_stopping) co_return fail(Errc::kUnavailable, "the server is stopping");
     auto events = co_await take_events(watch);
     if (!events) {
-      Failure lost = events.error();
+      ConnectError lost = events.error();
       co_await stream.fail(std::move(lost));
       co_return Result<>();
     }
@@ -159,7 +158,7 @@ Task<> WatchRoutes::send_changes(Watch watch, Schedule schedule, MessageStream& 
     const bool there = co_await send_events(stream, std::move(*events));
     if (!there) co_return Result<>();
     if (schedule.is_over()) {
-      Failure late{Code::kDeadlineExceeded, "deadline exceeded"};
+      ConnectError late{Code::kDeadlineExceeded, "deadline exceeded"};
       co_await stream.fail(std::move(late));
       co_return Result<>();
     }
@@ -181,7 +180,7 @@ Task<Response> WatchRoutes::watch_dir(Request& request, ResponseWriter& writer) 
   AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
   if (admission.refusal) co_return std::move(*admission.refusal);
   const Schedule schedule(request);
-  const tl::expected<Watch, Failure> watch = co_await open_watch(admission.session, request);
+  const tl::expected<Watch, ConnectError> watch = co_await open_watch(admission.session, request);
   if (watch) {
     watch->feed->start();
     request.on_disconnect([feed = watch->feed] { feed->close(); });
@@ -190,7 +189,7 @@ Task<Response> WatchRoutes::watch_dir(Request& request, ResponseWriter& writer) 
   const bool there = co_await stream.begin();
   if (!there) co_return Response::streamed();
   if (!watch) {
-    Failure failure = watch.error();
+    ConnectError failure = watch.error();
     co_await stream.fail(std::move(failure));
     co_return Response::streamed();
   }
@@ -204,7 +203,7 @@ Task<Response> WatchRoutes::watch_dir(Request& request, ResponseWriter& writer) 
 Task<Response> WatchRoutes::create_watcher(Request& request, ResponseWriter&) {
   AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
   if (admission.refusal) co_return std::move(*admission.refusal);
-  tl::expected<Watch, Failure> watch = co_await open_watch(admission.session, request);
+  tl::expected<Watch, ConnectError> watch = co_await open_watch(admission.session, request);
   if (!watch) co_return failure_response(watch.error());
   const std::string id = deps_.watchers.add(std::move(*watch));
   co_return message_response({{"watcherId", id}});

@@ -36,8 +36,8 @@ class WatchRoutes {
   struct Schedule;  // of a stream: when to send a keepalive, and when to end
 
   // The watch is active when this returns.
-  asio::awaitable<tl::expected<Watch, Failure>> open_watch(std::shared_ptr<node::Session> session,
-                                                           const http::Request& request);
+  asio::awaitable<tl::expected<Watch, ConnectError>> open_watch(
+      std::shared_ptr<node::Session> session, const http::Request& request);
   // Until the watch or its client ends. An error: the stream is cut, because the sandbox or the
   // server stops.
   Task<> send_changes(Watch watch, Schedule schedule, MessageStream& stream);

@@ -71,12 +71,12 @@ asio::awaitable<std::optional<json::object>> current_entry(const Watch& watch, s
 
 }  // namespace
 
-asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
+asio::awaitable<tl::expected<json::array, ConnectError>> take_events(Watch watch) {
   std::vector<ClientEvent> all;
   for (const WatchEvent& event : watch.feed->take()) {
     if (event.kind == WatchKind::kOverflow) {
-      Failure lost{Code::kInternal, "watcher error: too many events, some were lost"};
-      co_return tl::unexpected<Failure>(std::move(lost));
+      ConnectError lost{Code::kInternal, "watcher error: too many events, some were lost"};
+      co_return tl::unexpected<ConnectError>(std::move(lost));
     }
     append_events(event, all);
   }

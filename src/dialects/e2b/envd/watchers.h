@@ -28,7 +28,7 @@ struct Watch {
 };
 
 // The pending events in E2B's form. A failure: some were lost.
-asio::awaitable<tl::expected<boost::json::array, Failure>> take_events(Watch watch);
+asio::awaitable<tl::expected<boost::json::array, ConnectError>> take_events(Watch watch);
 
 class Watchers : public std::enable_shared_from_this<Watchers> {
  public:

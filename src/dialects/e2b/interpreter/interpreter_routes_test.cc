@@ -3,12 +3,12 @@
 
 #include <cerrno>
 #include <csignal>
-#include <future>
 
 #include "dialects/e2b/interpreter/interpreter_json.h"
 #include "dialects/e2b/interpreter/interpreter_stream.h"
 #include "dialects/e2b/testing/process_fixture.h"
 #include "routing/large_requests.h"
+#include "routing/testing/held_worker.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -188,21 +188,12 @@ TEST_F(InterpreterTest, InvalidRequestsAreRefusedInPlainText) {
 }
 
 TEST_F(InterpreterTest, ALargeExecutionIsParsedOnTheWorker) {
-  std::promise<void> begun, released;
-  auto hold = [&] {
-    begun.set_value();
-    released.get_future().wait();
-    return 0;
-  };
-  asio::co_spawn(test.io, test.api->worker.run("holder", std::move(hold)), asio::detached);
-  test.io.restart();
-  test.io.poll();
-  begun.get_future().wait();
+  routing::HeldWorker held(test.io, test.api->worker);
   Call& large = begin(kExecute, "no" + std::string(routing::kLargestInlineBody, ' '));
   test.io.restart();
   test.io.poll();
   EXPECT_FALSE(large.result.has_value());
-  released.set_value();
+  held.release();
   test.run_until([&] { return large.result.has_value(); });
   EXPECT_EQ(large.result->value().status, 400);
 }

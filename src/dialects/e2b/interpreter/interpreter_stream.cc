@@ -28,8 +28,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFields{
     {"text/latex", "latex"},
     {"application/json", "json"},
     {"application/javascript", "javascript"},
-    {"e2b/data", "data"},
-    {"e2b/chart", "chart"},
+    {wire::kTableMime, "data"},
+    {wire::kChartMime, "chart"},
 }};
 
 std::string_view field_of(std::string_view mime) {

@@ -10,9 +10,9 @@
 
 namespace glovebox::mcp {
 
-class KeptText {
+class TruncatedText {
  public:
-  explicit KeptText(std::size_t limit) : half_(limit / 2) {}
+  explicit TruncatedText(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);
   bool empty() const { return total_ == 0; }
@@ -33,7 +33,7 @@ class KeptText {
   std::string tail_;  // up to twice as long as what is kept in the end
 };
 
-std::string kept_text(std::string_view text, std::size_t limit);
+std::string truncate_middle(std::string_view text, std::size_t limit);
 
 // The room for text in one result, which everything in it shares.
 class TextRoom {

@@ -1,4 +1,4 @@
-#include "dialects/mcp/kept_text.h"
+#include "dialects/mcp/truncated_text.h"
 
 #include "base/utf8.h"
 #include "wire/runs/run_answer.h"
@@ -10,7 +10,7 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0u) ==
 
 }  // namespace
 
-void KeptText::add(std::string_view bytes) {
+void TruncatedText::add(std::string_view bytes) {
   total_ += bytes.size();
   const std::size_t first = std::min(bytes.size(), half_ - head_.size());
   head_.append(bytes.substr(0, first));
@@ -23,7 +23,7 @@ void KeptText::add(std::string_view bytes) {
   if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
 }
 
-std::string KeptText::text(std::size_t most, bool* was_cut) const {
+std::string TruncatedText::text(std::size_t most, bool* was_cut) const {
   constexpr std::size_t kLine = 64;  // the line about what is left out
   std::size_t half = std::min(half_, most / 2);
   std::string text = cut(half);
@@ -35,7 +35,7 @@ std::string KeptText::text(std::size_t most, bool* was_cut) const {
   return text;
 }
 
-std::string KeptText::cut(std::size_t half) const {
+std::string TruncatedText::cut(std::size_t half) const {
   std::string_view tail = tail_;
   if (tail.size() > half_) tail.remove_prefix(tail.size() - half_);
   if (total_ <= 2 * half) return to_utf8(head_ + std::string(tail));
@@ -54,8 +54,8 @@ std::string KeptText::cut(std::size_t half) const {
   return text + to_utf8(tail);
 }
 
-std::string kept_text(std::string_view text, std::size_t limit) {
-  KeptText kept(limit);
+std::string truncate_middle(std::string_view text, std::size_t limit) {
+  TruncatedText kept(limit);
   kept.add(text);
   return kept.text();
 }
