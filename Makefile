@@ -19,7 +19,7 @@ packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-d
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-pip python3-yaml nodejs curl
 # What tests and comparisons need besides.
-packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
+packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc strace sudo \
   git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
   node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
@@ -28,7 +28,7 @@ packages_soak := stress-ng libpython3.11-testsuite
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
 packages_fresh := mmdebstrap
-packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
+packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs kmod zstd
 
 deps: ## install the Debian packages needed to build and run (as root, or with sudo)
 	@scripts/install-packages $(packages)
@@ -85,7 +85,7 @@ test: deps-test build build/dev/build.ninja ## run all tests but the long ones
 	@scripts/build-tests release $(JOBS)
 	@scripts/run-tests $(JOBS)
 
-test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian's own kernel
+test-vm: build deps-vm ## run the contract and escape tests, and those of a user with cgroups, in a VM with Debian's own kernel
 	@scripts/build-tests release $(JOBS)
 	@scripts/test-vm
 

@@ -37,7 +37,7 @@ def between(on_join):
     """Stands between the launcher and the real serve(): sees every sandbox's descriptors first."""
     native = sys.modules["_glovebox_zygote"]
     real = native.serve
-    def serve(fd, prepare, run):
+    def serve(fd, *calls):
         inner, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         outer = launcher()
         say_ready_alone(outer)
@@ -59,7 +59,7 @@ def between(on_join):
         inner.close()
         outer.close()
         os.close(3)
-        real(theirs.fileno(), prepare, run)
+        real(theirs.fileno(), *calls)
     native.serve = serve
 
 def enter(data, fds):

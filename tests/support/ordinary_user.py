@@ -86,8 +86,9 @@ class GivenCgroups:
         return ["/bin/sh", "-c", joins + 'exec "$@"', "sh", *words]
 
     def left(self):
-        """Cgroups below these."""
-        return [os.path.join(root, name) for path in self.paths for root, names, _ in os.walk(path) for name in names]
+        """Cgroups below these. What was in a v2 one may have been moved into one below, which stays."""
+        return [os.path.join(root, name) for path in self.paths for root, names, _ in os.walk(path) for name in names
+                if name != "glovebox-members"]
 
     def remove(self):
         def all_gone():
@@ -118,6 +119,12 @@ def hierarchy_of(controller):
 
 def v2_hierarchy():
     return next((place for kind, place, _ in cgroup_mounts() if kind == "cgroup2"), None)
+
+
+def v2_controllers(place):
+    """What a v2 hierarchy gives to the children of its root."""
+    with open(os.path.join(place, "cgroup.subtree_control")) as file:
+        return set(file.read().split())
 
 
 class PrivateServer:

@@ -85,7 +85,8 @@ def open_to_others():
         parents.append(os.path.dirname(parents[-1]))
     if all(os.stat(path).st_mode & stat.S_IXOTH for path in parents):
         return
-    shown = tempfile.mkdtemp(prefix="gbx-test-bin-", dir="/tmp")
+    # Not in /tmp: an ordinary user's sandbox cannot have a directory with mounts below it.
+    shown = tempfile.mkdtemp(prefix="gbx-test-bin-", dir="/run")
     os.chmod(shown, 0o755)
     subprocess.run(["mount", "--bind", BIN, shown], check=True)
     BIN = shown

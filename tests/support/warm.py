@@ -165,12 +165,13 @@ class Client:
             return self.answers[seq].pop(0) if self.answers.get(seq) else None
         return self.wait(arrived, seconds)
 
-    def begin(self, template="python", bounds=None, warm=1, waits=1, network=0):
-        """Asks for a sandbox; finish with Pending.sandbox()."""
+    def begin(self, template="python", bounds=None, warm=1, waits=1, network=0, hurry=0):
+        """Asks for a sandbox; finish with Pending.sandbox(). In a hurry its interpreter does not rehearse."""
         self.seq += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(PATIENCE)
-        message = wire.create(template=template, bounds=bounds, seq=self.seq, warm=warm, waits=waits, network=network)
+        message = wire.create(template=template, bounds=bounds, seq=self.seq, warm=warm, waits=waits, network=network,
+                              hurry=hurry)
         wire.send(self.socket, message, [theirs.fileno()])
         theirs.close()
         return Pending(self, self.seq, ours, not waits)
