@@ -61,7 +61,7 @@ constexpr Key kKeys[] = {
      "Percent of all sandboxes, sessions and memory that one project may have", 1, 100},
     {"pools.max_pools", Kind::kNumber, &Settings::max_pools, "128",
      "Pools at once; the longest unused one is removed first", 1, 10'000},
-    {"pools.max", Kind::kNumber, &Settings::pool_max, "64",
+    {"pools.max", Kind::kNumber, &Settings::pool_max, "128",
      "Most waiting sandboxes of one template, whatever the template says", 1, 10'000},
     {"pools.idle_decay", Kind::kDuration, &Settings::pool_idle_decay, "60s",
      "How long an unused pool keeps its size", 100 * kMs, kYear},

@@ -31,14 +31,14 @@ tl::unexpected<Error> bad_setting(const std::string& what) {
   return fail(Errc::kInvalidArgument, what);
 }
 
-Result<Entry> entry_of_set(const std::string& word) {
+Result<SettingValue> entry_of_set(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) return bad_setting("--set takes KEY=VALUE, not '" + word + "'");
   const std::string name = word.substr(0, equals);
   const Key* key = find_key(name);
   if (key == nullptr)
     return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
-  return Entry{key, word.substr(equals + 1), "flag --set"};
+  return SettingValue{key, word.substr(equals + 1), "flag --set"};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::vector<options::Option> SettingFlags::options() {
     };
   };
   const options::TakeValue set = [this](const std::string& word) -> Result<> {
-    TRY(Entry entry, entry_of_set(word));
+    TRY(SettingValue entry, entry_of_set(word));
     values.push_back(std::move(entry));
     return {};
   };
@@ -102,8 +102,8 @@ Result<> check_unknown_variable(const std::string& name) {
 }
 
 // The short form first, so that the full one has the last word.
-Result<std::vector<Entry>> read_environment(std::span<const std::string> environment) {
-  std::vector<Entry> short_forms, full_forms;
+Result<std::vector<SettingValue>> read_environment(std::span<const std::string> environment) {
+  std::vector<SettingValue> short_forms, full_forms;
   for (const std::string& variable : environment) {
     // Some short forms are another server's words (SANDBOX_...): others of those are not ours.
     const bool is_ours = variable.starts_with("GLOVEBOX_");
@@ -124,10 +124,10 @@ Result<std::vector<Entry>> read_environment(std::span<const std::string> environ
   return short_forms;
 }
 
-Result<std::vector<Entry>> read_file(const std::string& path, Missing missing, Trust trust) {
+Result<std::vector<SettingValue>> read_file(const std::string& path, Missing missing, Trust trust) {
   TRY(const std::string text, read_text_file(path, missing, trust));
   TRY(std::vector<FileEntry> entries, parse_file(text, path));
-  std::vector<Entry> values;
+  std::vector<SettingValue> values;
   for (FileEntry& entry : entries) {
     values.push_back({find_key(entry.key), std::move(entry.text),
                       "file " + path + ":" + std::to_string(entry.line)});
@@ -135,37 +135,39 @@ Result<std::vector<Entry>> read_file(const std::string& path, Missing missing, T
   return values;
 }
 
-Table defaults(const Surroundings& surroundings) {
-  Table table;
+SettingTable defaults(const ProcessEnvironment& process) {
+  SettingTable table;
   for (const Key& key : all_keys()) {
     table.push_back({&key, std::string(key.default_text), "default"});
-    if (key.name == "server.data_dir") table.back().text = surroundings.data_dir;
-    if (key.name == "server.uid" && !surroundings.policy.empty()) {
-      if (const auto first = first_uid_of_policy(surroundings.policy)) {
+    if (key.name == "server.data_dir") table.back().text = process.data_dir;
+    if (key.name == "server.uid" && !process.policy.empty()) {
+      if (const auto first = first_uid_of_policy(process.policy)) {
         table.back().text = std::to_string(*first);
-        table.back().origin = "policy " + surroundings.policy;
+        table.back().origin = "policy " + process.policy;
       }
     }
   }
   return table;
 }
 
-void override_with(Table& table, std::vector<Entry> values) {
-  for (Entry& value : values) {
-    const auto known = std::find_if(table.begin(), table.end(),
-                                    [&](const Entry& entry) { return entry.key == value.key; });
+void override_with(SettingTable& table, std::vector<SettingValue> values) {
+  for (SettingValue& value : values) {
+    const auto known = std::find_if(table.begin(), table.end(), [&](const SettingValue& entry) {
+      return entry.key == value.key;
+    });
     if (known != table.end()) *known = std::move(value);
   }
 }
 
-std::string origin_of(const Table& table, std::string_view name) {
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const Entry& entry) { return entry.key->name == name; });
+std::string origin_of(const SettingTable& table, std::string_view name) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const SettingValue& entry) {
+    return entry.key->name == name;
+  });
   return found == table.end() ? "" : " (" + found->origin + ")";
 }
 
 // Words that mean something to the network only.
-Result<> check_network(const Settings& settings, const Table& table) {
+Result<> check_network(const Settings& settings, const SettingTable& table) {
   const auto check = [&table](const char* name, const auto& parsed) -> Result<> {
     if (parsed) return {};
     return bad_setting(name + origin_of(table, name) + " " + parsed.error().message());
@@ -177,7 +179,7 @@ Result<> check_network(const Settings& settings, const Table& table) {
 }
 
 // Words that mean something to builds of packages only.
-Result<> check_indexes(const Settings& settings, const Table& table) {
+Result<> check_indexes(const Settings& settings, const SettingTable& table) {
   const Result<> checked = check_index_settings(settings);
   if (checked) return {};
   const std::string& what = checked.error().message();
@@ -186,7 +188,7 @@ Result<> check_indexes(const Settings& settings, const Table& table) {
 }
 
 // What can only be seen with several values in hand.
-Result<> check_together(const Settings& settings, const Table& table) {
+Result<> check_together(const Settings& settings, const SettingTable& table) {
   if (settings.data_dir.empty()) {
     return bad_setting("server.data_dir is not set, and neither is XDG_DATA_HOME or HOME");
   }
@@ -212,50 +214,51 @@ std::string below(const char* variable, const char* home_part) {
 
 }  // namespace
 
-Surroundings Surroundings::here() {
-  Surroundings here;
+ProcessEnvironment ProcessEnvironment::current() {
+  ProcessEnvironment process;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    here.environment.emplace_back(*variable);
+    process.variables.emplace_back(*variable);
   }
-  here.is_root = ::geteuid() == 0;
-  if (here.is_root) {
-    here.data_dir = "/var/lib/glovebox";
-    here.file = "/etc/glovebox/server.toml";
-    here.policy = "/etc/glovebox/policy.toml";
-    return here;
+  process.is_root = ::geteuid() == 0;
+  if (process.is_root) {
+    process.data_dir = "/var/lib/glovebox";
+    process.file = "/etc/glovebox/server.toml";
+    process.policy = "/etc/glovebox/policy.toml";
+    return process;
   }
   const std::string data = below("XDG_DATA_HOME", "/.local/share");
   const std::string config = below("XDG_CONFIG_HOME", "/.config");
-  if (!data.empty()) here.data_dir = data + "/glovebox";
-  if (!config.empty()) here.file = config + "/glovebox/server.toml";
-  return here;
+  if (!data.empty()) process.data_dir = data + "/glovebox";
+  if (!config.empty()) process.file = config + "/glovebox/server.toml";
+  return process;
 }
 
-Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings) {
+Result<LoadedSettings> load(std::span<const std::string> args, const ProcessEnvironment& process) {
   SettingFlags flags;
   TRY(std::vector<std::string> rest, options::take_options(flags.options(), args));
-  TRY(Loaded loaded, load(std::move(flags), surroundings));
+  TRY(LoadedSettings loaded, load(std::move(flags), process));
   loaded.rest = std::move(rest);
   return loaded;
 }
 
-Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings) {
-  Loaded loaded;
-  loaded.table = defaults(surroundings);
+Result<LoadedSettings> load(SettingFlags flags, const ProcessEnvironment& process) {
+  LoadedSettings loaded;
+  loaded.table = defaults(process);
   if (!flags.file.empty()) {
-    TRY(std::vector<Entry> values, read_file(flags.file, Missing::kIsAnError, Trust::kAnyOwner));
+    TRY(std::vector<SettingValue> values,
+        read_file(flags.file, Missing::kIsAnError, Trust::kAnyOwner));
     override_with(loaded.table, std::move(values));
-  } else if (!flags.no_config && !surroundings.file.empty()) {
-    const Trust trust = surroundings.is_root ? Trust::kOnlyRoot : Trust::kAnyOwner;
-    TRY(std::vector<Entry> values, read_file(surroundings.file, Missing::kIsEmpty, trust));
+  } else if (!flags.no_config && !process.file.empty()) {
+    const Trust trust = process.is_root ? Trust::kOnlyRoot : Trust::kAnyOwner;
+    TRY(std::vector<SettingValue> values, read_file(process.file, Missing::kIsEmpty, trust));
     override_with(loaded.table, std::move(values));
   }
   if (!flags.no_config) {
-    TRY(std::vector<Entry> values, read_environment(surroundings.environment));
+    TRY(std::vector<SettingValue> values, read_environment(process.variables));
     override_with(loaded.table, std::move(values));
   }
   override_with(loaded.table, std::move(flags.values));
-  for (Entry& entry : loaded.table) {
+  for (SettingValue& entry : loaded.table) {
     if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
       return bad_setting(std::string(entry.key->name) + " (" + entry.origin + ") " +
                          assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
@@ -268,7 +271,7 @@ Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings) {
   return loaded;
 }
 
-Result<> check_servable(const Loaded& loaded) {
+Result<> check_servable(const LoadedSettings& loaded) {
   const Settings& settings = loaded.settings;
   const auto refuse = [&table = loaded.table](const char* name, const std::string& why) {
     return bad_setting(name + origin_of(table, name) + " " + why);
@@ -300,9 +303,9 @@ Result<> check_servable(const Loaded& loaded) {
   return {};
 }
 
-std::vector<std::string> as_arguments(const Table& table) {
+std::vector<std::string> as_arguments(const SettingTable& table) {
   std::vector<std::string> arguments = {"--no-config"};
-  for (const Entry& entry : table) {
+  for (const SettingValue& entry : table) {
     arguments.emplace_back("--set");
     arguments.push_back(std::string(entry.key->name) + "=" + entry.text);
   }

@@ -24,26 +24,26 @@ class Load : public ::testing::Test {
   Load() {
     char name[] = "/tmp/gbx-config-XXXXXX";
     directory_ = ::mkdtemp(name);
-    around_.data_dir = "/var/lib/glovebox";
-    around_.file = directory_ + "/server.toml";
+    process_.data_dir = "/var/lib/glovebox";
+    process_.file = directory_ + "/server.toml";
   }
   ~Load() override { std::filesystem::remove_all(directory_); }
 
-  void write(const std::string& text) { std::ofstream(around_.file) << text; }
-  Result<Loaded> load_with(std::vector<std::string> args) { return load(args, around_); }
+  void write(const std::string& text) { std::ofstream(process_.file) << text; }
+  Result<LoadedSettings> load_with(std::vector<std::string> args) { return load(args, process_); }
   std::string refusal(std::vector<std::string> args = {}) {
     const auto loaded = load_with(std::move(args));
     return loaded ? "accepted" : loaded.error().message();
   }
-  static std::string origin(const Loaded& loaded, std::string_view key) {
-    for (const Entry& entry : loaded.table) {
+  static std::string origin(const LoadedSettings& loaded, std::string_view key) {
+    for (const SettingValue& entry : loaded.table) {
       if (entry.key->name == key) return entry.origin;
     }
     return "no such key";
   }
 
   std::string directory_;
-  Surroundings around_;
+  ProcessEnvironment process_;
 };
 
 TEST_F(Load, HasDefaultsWithoutAnything) {
@@ -57,11 +57,11 @@ TEST_F(Load, HasDefaultsWithoutAnything) {
 
 TEST_F(Load, LaterSourcesOverrideEarlierOnesAndAreNamed) {
   write("[server]\nlisten = \"127.0.0.1:1\"\ndomain = 'file'\nuser = 'file'\n");
-  around_.environment = {"GLOVEBOX_SERVER_LISTEN=127.0.0.1:2", "GLOVEBOX_SERVER_USER=env", "A=B"};
+  process_.variables = {"GLOVEBOX_SERVER_LISTEN=127.0.0.1:2", "GLOVEBOX_SERVER_USER=env", "A=B"};
   const auto loaded = load_with({"--listen", "127.0.0.1:3"});
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->settings.domain, "file");
-  EXPECT_EQ(origin(*loaded, "server.domain"), "file " + around_.file + ":3");
+  EXPECT_EQ(origin(*loaded, "server.domain"), "file " + process_.file + ":3");
   EXPECT_EQ(loaded->settings.user, "env");
   EXPECT_EQ(origin(*loaded, "server.user"), "environment GLOVEBOX_SERVER_USER");
   EXPECT_EQ(loaded->settings.listen, "127.0.0.1:3");
@@ -75,7 +75,7 @@ TEST_F(Load, TheLastFlagWins) {
 }
 
 TEST_F(Load, TheFullVariableWinsOverTheShortOne) {
-  around_.environment = {"GLOVEBOX_LOG_LEVEL=warn", "GLOVEBOX_LOG=debug", "GLOVEBOX_DATA_DIR=/d"};
+  process_.variables = {"GLOVEBOX_LOG_LEVEL=warn", "GLOVEBOX_LOG=debug", "GLOVEBOX_DATA_DIR=/d"};
   const auto loaded = load_with({});
   EXPECT_EQ(loaded->settings.log_level, "warn");
   EXPECT_EQ(loaded->settings.data_dir, "/d");
@@ -110,10 +110,10 @@ TEST_F(Load, RefusesABadValueNamingKeyOriginAndExpectation) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr("server.max_body"), HasSubstr("server.toml:2"),
                                HasSubstr("a size like"), HasSubstr("'lots'")));
   write("");
-  around_.environment = {"GLOVEBOX_POOLS_MAX=many"};
+  process_.variables = {"GLOVEBOX_POOLS_MAX=many"};
   EXPECT_THAT(refusal(), AllOf(HasSubstr("pools.max"), HasSubstr("environment GLOVEBOX_POOLS_MAX"),
                                HasSubstr("a whole number")));
-  around_.environment.clear();
+  process_.variables.clear();
   EXPECT_THAT(refusal({"--listen", "here"}),
               AllOf(HasSubstr("server.listen"), HasSubstr("flag --listen")));
 }
@@ -130,23 +130,23 @@ TEST_F(Load, RefusesUnknownKeysWithASuggestion) {
 }
 
 TEST_F(Load, RefusesUnknownVariablesOfOurSectionsAndNearMisses) {
-  around_.environment = {"GLOVEBOX_SERVER_LISEN=1"};
+  process_.variables = {"GLOVEBOX_SERVER_LISEN=1"};
   EXPECT_THAT(refusal(), HasSubstr("did you mean GLOVEBOX_SERVER_LISTEN"));
-  around_.environment = {"GLOVEBOX_STORE_KITCHEN_SINK=1"};
+  process_.variables = {"GLOVEBOX_STORE_KITCHEN_SINK=1"};
   EXPECT_THAT(refusal(), HasSubstr("GLOVEBOX_STORE_KITCHEN_SINK"));
-  around_.environment = {"GLOVEBOX_DATADIR=/x"};
+  process_.variables = {"GLOVEBOX_DATADIR=/x"};
   EXPECT_THAT(refusal(), HasSubstr("did you mean GLOVEBOX_DATA_DIR"));
 }
 
 TEST_F(Load, LeavesOtherProgramsVariablesAlone) {
-  around_.environment = {"GLOVEBOX_LAUNCHER=private",
-                         "GLOVEBOX_LIBEXEC=/x",
-                         "GLOVEBOX_URL=x",
-                         "GLOVEBOX_BIN=x",
-                         "GLOVEBOX_API_KEY=x",
-                         "GLOVEBOX_SERVICE_HOST=10.0.0.1",
-                         "GLOVEBOX_SERVER_PORT_7070_TCP=tcp://10.0.0.1:7070",
-                         "GLOVEBOX"};
+  process_.variables = {"GLOVEBOX_LAUNCHER=private",
+                        "GLOVEBOX_LIBEXEC=/x",
+                        "GLOVEBOX_URL=x",
+                        "GLOVEBOX_BIN=x",
+                        "GLOVEBOX_API_KEY=x",
+                        "GLOVEBOX_SERVICE_HOST=10.0.0.1",
+                        "GLOVEBOX_SERVER_PORT_7070_TCP=tcp://10.0.0.1:7070",
+                        "GLOVEBOX"};
   EXPECT_EQ(refusal(), "accepted");
 }
 
@@ -170,17 +170,17 @@ TEST_F(Load, AChosenFileMustExistAndReplacesTheUsualOne) {
 
 TEST_F(Load, RootReadsOnlyAFileThatOthersCannotWrite) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to own a file as root";
-  around_.is_root = true;
+  process_.is_root = true;
   write("");
   EXPECT_EQ(refusal(), "accepted");
-  ::chmod(around_.file.c_str(), 0666);
+  ::chmod(process_.file.c_str(), 0666);
   EXPECT_THAT(refusal(), HasSubstr("writable by root only"));
 }
 
 TEST_F(Load, ChecksWhatBelongsTogether) {
   EXPECT_THAT(refusal({"--set", "server.tls_cert=/c"}), HasSubstr("tls_key"));
   EXPECT_THAT(refusal({"--data-dir", "/" + std::string(200, 'a')}), HasSubstr("at most 90"));
-  around_.data_dir = "";
+  process_.data_dir = "";
   EXPECT_THAT(refusal(), HasSubstr("HOME"));
 }
 
@@ -202,10 +202,10 @@ TEST_F(Load, RefusesIndexesThatCannotBeReachedOrContainAPassword) {
   EXPECT_THAT(refusal({"--set", "deps.npm_registry=http://localhost:4873"}),
               AllOf(HasSubstr("deps.npm_registry (flag --set)"), HasSubstr("loopback")));
   write("[deps]\nextra_index_urls = ['https://a.example/', 'https://me:topsecret@b.example/']\n");
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("deps.extra_index_urls (file " + around_.file + ":2)"),
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("deps.extra_index_urls (file " + process_.file + ":2)"),
                                HasSubstr("password"), Not(HasSubstr("topsecret"))));
   write("[deps]\nfile_hosts = ['*']\n");
-  EXPECT_THAT(refusal(), HasSubstr("deps.file_hosts (file " + around_.file + ":2) would let"));
+  EXPECT_THAT(refusal(), HasSubstr("deps.file_hosts (file " + process_.file + ":2) would let"));
   write(
       "[deps]\nindex_url = 'http://10.0.0.7:3141/simple'\nfile_hosts = ['files.example:80']\n"
       "pip_config = ''\nca_bundle = 'relative.pem'\n");
@@ -227,8 +227,8 @@ TEST_F(Load, AsArgumentsGivesTheSameSettingsElsewhere) {
   write("[server]\norigins = ['https://a', 'https://b']\nmax_body = '5M'\n");
   const auto loaded = load_with({"--set", "store.retention_age=off"});
   const std::vector<std::string> arguments = as_arguments(loaded->table);
-  Surroundings elsewhere;
-  elsewhere.environment = {"GLOVEBOX_SERVER_MAX_BODY=6M", "GLOVEBOX_SERVER_TYPO=1"};
+  ProcessEnvironment elsewhere;
+  elsewhere.variables = {"GLOVEBOX_SERVER_MAX_BODY=6M", "GLOVEBOX_SERVER_TYPO=1"};
   const auto again = load(arguments, elsewhere);
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->settings.max_body, 5u << 20);
@@ -239,18 +239,18 @@ TEST_F(Load, AsArgumentsGivesTheSameSettingsElsewhere) {
 
 TEST_F(Load, TheServersUidFollowsTheLaunchersPolicy) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to own a file as root";
-  around_.policy = directory_ + "/policy.toml";
+  process_.policy = directory_ + "/policy.toml";
   EXPECT_EQ(load_with({})->settings.uid, 1879048192u);
-  std::ofstream(around_.policy) << "[uids]\nfirst = 655360\nlast = 1310719\n";
+  std::ofstream(process_.policy) << "[uids]\nfirst = 655360\nlast = 1310719\n";
   const auto loaded = load_with({});
   EXPECT_EQ(loaded->settings.uid, 655360u);
-  EXPECT_EQ(origin(*loaded, "server.uid"), "policy " + around_.policy);
+  EXPECT_EQ(origin(*loaded, "server.uid"), "policy " + process_.policy);
 }
 
 TEST_F(Load, TakesTheWordsOfWorkspaceUsers) {
-  around_.environment = {"SANDBOX_CPU_QUOTA=0.5",      "SANDBOX_MEMORY_LIMIT=131072",
-                         "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=true",
-                         "SANDBOX_POOL_SIZE=4",        "SANDBOX_OF_SOMEBODY=else"};
+  process_.variables = {"SANDBOX_CPU_QUOTA=0.5",      "SANDBOX_MEMORY_LIMIT=131072",
+                        "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=true",
+                        "SANDBOX_POOL_SIZE=4",        "SANDBOX_OF_SOMEBODY=else"};
   const auto loaded = load_with({});
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->settings.workspace_cpu_quota, "0.5");
@@ -264,8 +264,8 @@ TEST_F(Load, TakesTheWordsOfWorkspaceUsers) {
 
 TEST_F(Load, RefusesToServeWhatItCannotDo) {
   for (const char* variable :
-       {"SANDBOX_POOL_SIZE=65", "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
-    around_.environment = {variable};
+       {"SANDBOX_POOL_SIZE=129", "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
+    process_.variables = {variable};
     const auto loaded = load_with({});
     ASSERT_TRUE(loaded) << variable;  // for commands that serve nothing
     const auto servable = check_servable(*loaded);
@@ -273,7 +273,7 @@ TEST_F(Load, RefusesToServeWhatItCannotDo) {
     const std::string name = std::string(variable).substr(0, std::string(variable).find('='));
     EXPECT_THAT(servable.error().message(), HasSubstr(name));
   }
-  around_.environment = {"SANDBOX_TIMEOUT_SECONDS=0"};
+  process_.variables = {"SANDBOX_TIMEOUT_SECONDS=0"};
   EXPECT_THAT(refusal(), HasSubstr("workspace.timeout_seconds"));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenTries{50};
 
-bool may_be_client(int socket, const Clients& clients) {
+bool may_be_client(int socket, const AllowedClients& clients) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
@@ -60,7 +60,7 @@ struct ControlSocket::State : std::enable_shared_from_this<State> {
     if (client) client->close();
     client = ClientConnection::start(io, std::move(socket), gateway, std::move(closed));
   }
-  static asio::awaitable<void> accept(std::shared_ptr<State> self, Clients clients);
+  static asio::awaitable<void> accept(std::shared_ptr<State> self, AllowedClients clients);
 };
 
 ControlSocket::ControlSocket(asio::io_context& io, Gateway& gateway)
@@ -83,12 +83,13 @@ void ControlSocket::serve_only(UniqueFd client, std::function<void()> ended) {
 
 bool ControlSocket::has_had_client() const { return state_->client != nullptr; }
 
-void ControlSocket::serve(UniqueFd listening, Clients clients) {
+void ControlSocket::serve(UniqueFd listening, AllowedClients clients) {
   state_->listening = std::make_shared<Socket>(state_->io, listening.release());
   asio::co_spawn(state_->io, State::accept(state_, clients), asio::detached);
 }
 
-asio::awaitable<void> ControlSocket::State::accept(std::shared_ptr<State> self, Clients clients) {
+asio::awaitable<void> ControlSocket::State::accept(std::shared_ptr<State> self,
+                                                   AllowedClients clients) {
   const auto listening = self->listening;
   asio::steady_timer timer(self->io);
   while (true) {

@@ -18,7 +18,7 @@
 namespace glovebox::gateway {
 
 // Which processes may be clients.
-struct Clients {
+struct AllowedClients {
   uid_t uid = 0;   // and root
   pid_t only = 0;  // if not 0, just this process
 };
@@ -35,7 +35,7 @@ class ControlSocket {
 
   // Serves this client alone; `ended` is called when it has gone.
   void serve_only(UniqueFd client, std::function<void()> ended);
-  void serve(UniqueFd listening, Clients clients);
+  void serve(UniqueFd listening, AllowedClients clients);
   bool has_had_client() const;
 
  private:

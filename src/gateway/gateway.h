@@ -68,7 +68,7 @@ class Gateway {
   HostsFile hosts_;
   std::optional<Error> no_builds_;  // why
   std::size_t max_networks_;
-  Shared shared_;
+  NetworkDependencies shared_;
   std::map<SandboxId, Entry> networks_;
 };
 

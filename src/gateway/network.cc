@@ -107,7 +107,7 @@ class Network::Setup {
   std::vector<std::shared_ptr<Socket>> sockets_;
 };
 
-Network::Network(Shared& shared, SandboxId id, std::string tenant, Purpose purpose)
+Network::Network(NetworkDependencies& shared, SandboxId id, std::string tenant, Purpose purpose)
     : shared_(shared),
       id_(std::move(id)),
       tenant_(std::move(tenant)),

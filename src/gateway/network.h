@@ -34,7 +34,7 @@
 namespace glovebox::gateway {
 
 // Shared by all networks; outlives them.
-struct Shared {
+struct NetworkDependencies {
   asio::io_context& io;
   Relays& relays;
   Resolver& resolver;
@@ -65,7 +65,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
 
   // Fixed for its whole life.
   enum class Purpose : std::uint8_t { kAny, kBuild };
-  Network(Shared& shared, SandboxId id, std::string tenant, Purpose purpose);
+  Network(NetworkDependencies& shared, SandboxId id, std::string tenant, Purpose purpose);
   ~Network() override;
 
   // Called for each new entry of the log, and when the sandbox has ended.
@@ -132,7 +132,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   void on_moved(RelayId id, std::uint64_t out, std::uint64_t in) override;
   void on_relay_end(RelayId id, bool by_budget) override;
 
-  Shared& shared_;
+  NetworkDependencies& shared_;
   SandboxId id_;
   std::string tenant_;
   bool is_build_;

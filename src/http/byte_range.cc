@@ -32,15 +32,15 @@ std::optional<ByteRange> parse_range(std::string_view header) {
   return range;
 }
 
-std::optional<Span> span_of(const ByteRange& range, std::uint64_t total) {
+std::optional<ByteSpan> span_of(const ByteRange& range, std::uint64_t total) {
   if (!range.first) {
     const std::uint64_t size = std::min(*range.last, total);
     if (size == 0) return std::nullopt;
-    return Span{total - size, size};
+    return ByteSpan{total - size, size};
   }
   if (*range.first >= total) return std::nullopt;
   const std::uint64_t last = std::min(range.last.value_or(total - 1), total - 1);
-  return Span{*range.first, last - *range.first + 1};
+  return ByteSpan{*range.first, last - *range.first + 1};
 }
 
 }  // namespace glovebox::http

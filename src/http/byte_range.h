@@ -16,12 +16,12 @@ struct ByteRange {
 
 std::optional<ByteRange> parse_range(std::string_view header);
 
-struct Span {
+struct ByteSpan {
   std::uint64_t from = 0;
   std::uint64_t size = 0;
-  bool operator==(const Span&) const = default;
+  bool operator==(const ByteSpan&) const = default;
 };
 // Of something of `total` bytes. Nothing: there is no such part (416).
-std::optional<Span> span_of(const ByteRange& range, std::uint64_t total);
+std::optional<ByteSpan> span_of(const ByteRange& range, std::uint64_t total);
 
 }  // namespace glovebox::http

@@ -5,20 +5,20 @@
 namespace glovebox::http {
 namespace {
 
-std::optional<Span> part(std::string_view header, std::uint64_t total) {
+std::optional<ByteSpan> part(std::string_view header, std::uint64_t total) {
   const auto range = parse_range(header);
-  if (!range) return Span{0, total};  // the whole
+  if (!range) return ByteSpan{0, total};  // the whole
   return span_of(*range, total);
 }
 
 TEST(ByteRange, IsAPartOfTheWhole) {
-  EXPECT_EQ(part("bytes=0-0", 10), (Span{0, 1}));
-  EXPECT_EQ(part("bytes=2-4", 10), (Span{2, 3}));
-  EXPECT_EQ(part("bytes=2-", 10), (Span{2, 8}));
-  EXPECT_EQ(part("bytes=9-99", 10), (Span{9, 1}));
-  EXPECT_EQ(part("bytes=-3", 10), (Span{7, 3}));
-  EXPECT_EQ(part("bytes=-99", 10), (Span{0, 10}));
-  EXPECT_EQ(part("bytes=0-18446744073709551615", 10), (Span{0, 10}));
+  EXPECT_EQ(part("bytes=0-0", 10), (ByteSpan{0, 1}));
+  EXPECT_EQ(part("bytes=2-4", 10), (ByteSpan{2, 3}));
+  EXPECT_EQ(part("bytes=2-", 10), (ByteSpan{2, 8}));
+  EXPECT_EQ(part("bytes=9-99", 10), (ByteSpan{9, 1}));
+  EXPECT_EQ(part("bytes=-3", 10), (ByteSpan{7, 3}));
+  EXPECT_EQ(part("bytes=-99", 10), (ByteSpan{0, 10}));
+  EXPECT_EQ(part("bytes=0-18446744073709551615", 10), (ByteSpan{0, 10}));
 }
 
 TEST(ByteRange, IsNothingBehindTheEnd) {

@@ -95,9 +95,9 @@ struct Request {
   std::string remote;       // "127.0.0.1:54321", "[::1]:54321"
   std::string remote_host;  // "127.0.0.1", "::1"
   std::string local;        // the address it came to; only where the server listens everywhere
-  std::string owner;        // whom it is charged to: a project, or the network of a stranger
-  std::string id;           // "rq" + 20 of [a-z0-9]; ours, whatever the client sent
-  std::string route;        // the pattern that matched, for figures; empty when none did
+  std::string owner;  // whom it is charged to: a project, or the network of an anonymous client
+  std::string id;     // "rq" + 20 of [a-z0-9]; ours, whatever the client sent
+  std::string route;  // the pattern that matched, for figures; empty when none did
   bool tls = false;
 
   std::string_view header(std::string_view name) const { return headers.get(name); }

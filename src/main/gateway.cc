@@ -130,7 +130,7 @@ Result<gateway::GatewayOptions> gateway_options(const config::Settings& settings
 Result<> serve(const config::Settings& settings, GatewayArguments arguments) {
   TRY(const confine::ServerIds ids, find_gateway_user(settings));
   TRY(gateway::GatewayOptions options, gateway_options(settings, arguments));
-  const gateway::Clients clients{.uid = ::getuid(), .only = arguments.end_with};
+  const gateway::AllowedClients clients{.uid = ::getuid(), .only = arguments.end_with};
   UniqueFd listening;
   if (!arguments.listen.empty()) {
     TRY(listening, gateway::listen_at(arguments.listen));
@@ -188,7 +188,7 @@ int run(const std::vector<std::string>& words) {
   if (arguments.listen.empty() == !arguments.channel) {
     return report(Error(Errc::kInvalidArgument, "use either --listen SOCKET or --channel-fd N"));
   }
-  auto loaded = config::load(std::move(arguments.settings), config::Surroundings::here());
+  auto loaded = config::load(std::move(arguments.settings), config::ProcessEnvironment::current());
   if (!loaded) return report(loaded.error());
   if (auto served = serve(loaded->settings, std::move(arguments)); !served) {
     return report(served.error());

@@ -292,7 +292,8 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, resources.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(resources.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  templates::ProjectTemplates templates(*node, node->dynamic_templates(), *store);
+  templates::ProjectTemplates templates(*node, node->dynamic_templates(), *store,
+                                        api::ServerApi::reserved_template_names());
   TRY_OK(templates.load());
   snapshots::SnapshotStore snapshots(io, *store, snapshot_options(settings, resources.store_dir));
   TRY_OK(snapshots.load());
@@ -358,7 +359,7 @@ int serve_command(const std::vector<std::string>& args) {
     std::fprintf(stderr, "glovebox-server: %s\n", error.message().c_str());
     return 1;
   };
-  auto loaded = config::load(args, config::Surroundings::here());
+  auto loaded = config::load(args, config::ProcessEnvironment::current());
   if (!loaded) return complain(loaded.error());
   auto from_supervisor = parse_supervisor_options(loaded->rest);
   if (!from_supervisor) return complain(from_supervisor.error());

@@ -168,6 +168,8 @@ HelloResult read_client_hello(Bytes bytes) {
     const std::size_t length = byte_at(rest, 3) << 8 | byte_at(rest, 4);
     if (length == 0 || length > kMaxRecord) return refused("TLS record of invalid length");
     end += kRecordHeader + length;
+    // Before a byte of the record is looked at, so that the answer is the same with and without it.
+    if (end > kMaxClientHello) return refused("ClientHello too long");
     rest = rest.subspan(kRecordHeader);
     const Bytes fragment = rest.first(std::min(length, rest.size()));
     message.insert(message.end(), fragment.begin(), fragment.end());

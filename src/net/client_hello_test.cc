@@ -305,6 +305,10 @@ TEST(ClientHello, RefusesATooLongHelloAsSoonAsItsLengthIsKnown) {
   EXPECT_EQ(said("\x16\x03\x01\x40\x01"s), "refused:TLS record of invalid length");
   EXPECT_EQ(said(record("\x01\0\x40\0"s)), "refused:ClientHello too long");
   EXPECT_EQ(said(record("\x01\xff\xff\xff"s)), "refused:ClientHello too long");
+  // Its header alone says so, and what follows does not change that.
+  const std::string header = "\x16\x03\x01\x40\x00"s;
+  EXPECT_EQ(said(header), "refused:ClientHello too long");
+  EXPECT_EQ(said(header + "\x02"), "refused:ClientHello too long");
 }
 
 TEST(ClientHello, TakesOneThatJustFits) {

@@ -44,7 +44,7 @@ struct NetPolicy {
   NetBase base = NetBase::kNone;
   std::vector<NetRule> allow = {};
   std::vector<NetRule> deny = {};
-  // Which list wins where both match. E2B's clients mean `allow`.
+  // Which list wins where both match; some clients expect `allow`.
   bool allow_wins = false;
   NetBudgets budgets = {};
 

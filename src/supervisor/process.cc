@@ -94,8 +94,8 @@ bool is_alive(const Process& process) {
   return process && ::poll(&ended, 1, 0) == 0;
 }
 
-Ending reap(const Process& process) {
-  Ending ending;
+ProcessEnding reap(const Process& process) {
+  ProcessEnding ending;
   if (!process.is_child) return ending;
   siginfo_t info{};
   constexpr auto kByPidfd = static_cast<idtype_t>(3);  // P_PIDFD
@@ -127,12 +127,12 @@ Result<UniqueFd> connect_to(const std::string& path) {
 // The kernel reports the pid that called listen(), but the pid may be reused by the time we open
 // it. So: connect, open the pidfd, and check that the connection is still open and the process
 // alive. A connection ends with its process, so that process had the pid all the time.
-std::optional<Found> find_listener(const std::string& path) {
+std::optional<ListeningProcess> find_listener(const std::string& path) {
   auto socket = connect_to(path);
   if (!socket) return std::nullopt;
   const pid_t pid = listener_pid(socket->get());
   if (pid <= 0) return std::nullopt;
-  Found found{{pid, open_pidfd(pid), false}, std::move(*socket)};
+  ListeningProcess found{{pid, open_pidfd(pid), false}, std::move(*socket)};
   pollfd connection{found.socket.get(), POLLIN, 0};
   const bool stands = ::poll(&connection, 1, 0) >= 0 && (connection.revents & POLLHUP) == 0;
   if (!stands || !is_alive(found.process)) return std::nullopt;

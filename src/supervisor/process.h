@@ -34,21 +34,21 @@ Result<> send_signal(const Process& process, int signal);
 bool is_alive(const Process& process);
 
 // How a process ended: "status 1", "signal 9". Known only for our own children.
-struct Ending {
+struct ProcessEnding {
   std::string text = "ended";
   bool by_itself = false;  // with an exit status, not by a signal
 };
-Ending reap(const Process& process);
+ProcessEnding reap(const Process& process);
 
 // Connects to a SEQPACKET socket.
 Result<UniqueFd> connect_to(const std::string& path);
 
-struct Found {
+struct ListeningProcess {
   Process process;
   UniqueFd socket;  // connected to it
 };
 // The process that listens at `path`, if there is one.
-std::optional<Found> find_listener(const std::string& path);
+std::optional<ListeningProcess> find_listener(const std::string& path);
 
 // The process that holds the record lock on `fd`'s file, if there is one.
 std::optional<Process> find_lock_holder(int fd);

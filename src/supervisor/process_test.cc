@@ -18,7 +18,7 @@
 namespace glovebox::supervisor {
 namespace {
 
-Ending end_of(const Process& process) {
+ProcessEnding end_of(const Process& process) {
   pollfd ended{process.pidfd.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&ended, 1, 20000), 1);
   EXPECT_FALSE(is_alive(process));
@@ -38,7 +38,7 @@ TEST(StartedProcess, ReportsHowItEnded) {
   const auto sleeper = shell("exec sleep 1000");
   EXPECT_TRUE(is_alive(*sleeper));
   ASSERT_TRUE(send_signal(*sleeper, SIGKILL));
-  const Ending killed = end_of(*sleeper);
+  const ProcessEnding killed = end_of(*sleeper);
   EXPECT_EQ(killed.text, "signal 9");
   EXPECT_FALSE(killed.by_itself);
 }

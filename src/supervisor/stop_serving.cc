@@ -31,7 +31,7 @@ Result<> stop_supervisor(const Process& process, const config::Settings& setting
 
 }  // namespace
 
-Result<> stop_serving(config::Loaded config, DataDir data, const std::string& version) {
+Result<> stop_serving(config::LoadedSettings config, DataDir data, const std::string& version) {
   TRY(const bool is_ours, data.try_lock());
   if (!is_ours) {
     const auto holder = find_lock_holder(data.lock_fd());
@@ -46,7 +46,7 @@ Result<> stop_serving(config::Loaded config, DataDir data, const std::string& ve
     std::printf("nothing was running\n");
     return {};
   }
-  TRY_OK(successor.run(Then::kStop));
+  TRY_OK(successor.run(AfterStart::kStop));
   std::printf("stopped\n");
   return {};
 }

@@ -11,6 +11,6 @@ namespace glovebox::supervisor {
 
 // Stops what serves on this data directory and waits for its end: the supervisor that holds the
 // lock, or the programs that a killed one left running.
-Result<> stop_serving(config::Loaded config, DataDir data, const std::string& version);
+Result<> stop_serving(config::LoadedSettings config, DataDir data, const std::string& version);
 
 }  // namespace glovebox::supervisor

@@ -14,7 +14,7 @@ namespace glovebox::supervisor {
 class SupervisedGateway {
  public:
   // Both outlive it.
-  SupervisedGateway(const config::Loaded& config, const DataDir& data)
+  SupervisedGateway(const config::LoadedSettings& config, const DataDir& data)
       : config_(config), data_(data) {}
 
   SupervisedProgram& program() { return program_; }
@@ -39,7 +39,7 @@ class SupervisedGateway {
   std::optional<Clock::time_point> next_attempt() const;
 
  private:
-  const config::Loaded& config_;
+  const config::LoadedSettings& config_;
   const DataDir& data_;
   SupervisedProgram program_{"glovebox-gateway"};
   bool is_connected_ = false;

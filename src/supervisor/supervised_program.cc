@@ -11,8 +11,8 @@ void SupervisedProgram::run(Process process, Clock::time_point now) {
             {{"program", name_}, {"pid", std::to_string(process_.pid)}});
 }
 
-Ending SupervisedProgram::end(Clock::time_point now, Cause cause) {
-  const Ending ending = reap(process_);
+ProcessEnding SupervisedProgram::end(Clock::time_point now, Cause cause) {
+  const ProcessEnding ending = reap(process_);
   const auto wait = backoff_.ended(now);
   if (cause == Cause::kStopped) {
     log::info("stopped", {{"program", name_}, {"how", ending.text}});

@@ -30,7 +30,7 @@ class SupervisedProgram {
   void run(Process process, Clock::time_point now);
   // After its pidfd became readable: reaps it; the wait for the next start begins.
   enum class Cause : bool { kByItself, kStopped };
-  Ending end(Clock::time_point now, Cause cause);
+  ProcessEnding end(Clock::time_point now, Cause cause);
   // A start that failed counts as an end.
   void start_failed(Clock::time_point now) { backoff_.ended(now); }
   void signal(int number) const;

@@ -31,7 +31,7 @@ constexpr auto kKillTimeout = 10s;
 
 }  // namespace
 
-Supervisor::Supervisor(config::Loaded config, DataDir data, std::string version)
+Supervisor::Supervisor(config::LoadedSettings config, DataDir data, std::string version)
     : config_(std::move(config)), data_(std::move(data)), version_(std::move(version)) {}
 
 bool Supervisor::adopt() {
@@ -59,7 +59,7 @@ bool Supervisor::adopt() {
   return was_ever_up_;
 }
 
-Result<> Supervisor::run(Then then) {
+Result<> Supervisor::run(AfterStart then) {
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&wanted, number);
@@ -68,7 +68,7 @@ Result<> Supervisor::run(Then then) {
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return fail(Error::from_errno("signalfd"));
 
-  if (then == Then::kStop) begin_stop(Clock::now());
+  if (then == AfterStart::kStop) begin_stop(Clock::now());
   Result<> outcome;
   while (true) {
     const auto now = Clock::now();
@@ -351,7 +351,7 @@ void Supervisor::launcher_connection_lost(Clock::time_point now) {
 }
 
 Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {
-  const Ending ending = launcher_.end(now, end_cause());
+  const ProcessEnding ending = launcher_.end(now, end_cause());
   is_connected_ = false;
   if (stopping_ == Stopping::kNo && !was_ever_up_ && ending.by_itself) {
     return fail(Errc::kUnavailable, "the launcher does not start (see its message above)");
@@ -361,7 +361,7 @@ Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {
 
 Result<> Supervisor::handle_end_of_server(Clock::time_point now) {
   const bool had_served = !url_.empty();
-  const Ending ending = server_.end(now, end_cause());
+  const ProcessEnding ending = server_.end(now, end_cause());
   channel_.reset();
   is_connected_ = false;
   url_.clear();

@@ -23,12 +23,12 @@ namespace glovebox::supervisor {
 // to suffice for many private servers.
 inline constexpr std::uint32_t kPrivateSandboxes = 128;
 
-enum class Then : std::uint8_t { kServe, kStop };
+enum class AfterStart : std::uint8_t { kServe, kStop };
 
 class Supervisor {
  public:
   // `data` is locked. `version` goes into serve.json.
-  Supervisor(config::Loaded config, DataDir data, std::string version);
+  Supervisor(config::LoadedSettings config, DataDir data, std::string version);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -39,7 +39,7 @@ class Supervisor {
   // Takes over the programs that a predecessor left running. False: there were none.
   bool adopt();
   // kServe: until a signal. kStop: stops what was adopted and starts nothing.
-  Result<> run(Then then);
+  Result<> run(AfterStart then);
 
  private:
   enum class Stopping : std::uint8_t { kNo, kServer, kLauncher, kGateway, kDone };
@@ -71,7 +71,7 @@ class Supervisor {
   Result<> advance_stop(Clock::time_point now);
   Clock::time_point next_deadline(Clock::time_point now) const;
 
-  config::Loaded config_;
+  config::LoadedSettings config_;
   DataDir data_;
   std::string version_;
   UniqueFd signals_;

@@ -39,7 +39,7 @@ std::vector<std::string> isolating_engines() { return {"jail"}; }
 
 struct Case {
   std::string engine;
-  Row row;
+  AttackRow row;
 };
 
 void PrintTo(const Case& attack, std::ostream* out) {
@@ -51,7 +51,7 @@ std::vector<Case> every_case() {
   const auto rows = load_table(bin_dir() + "/glovebox-attacks");
   if (!rows) return cases;
   for (const std::string& engine : isolating_engines()) {
-    for (const Row& row : *rows) cases.push_back({engine, row});
+    for (const AttackRow& row : *rows) cases.push_back({engine, row});
   }
   return cases;
 }
@@ -113,7 +113,7 @@ void expect_responsive_host(const RunSandboxed& sandboxes) {
 
 TEST_P(Escape, IsHeldAndItsControlIsNot) {
   if (::geteuid() != 0) GTEST_SKIP() << "the controls need root";
-  const Row& row = GetParam().row;
+  const AttackRow& row = GetParam().row;
   const Verdict outside = runner().control(row);
   if (outside.judgement == Judgement::kKernelLacks) {
     const std::string objection =
@@ -147,7 +147,7 @@ TEST(AttackTable, GivesEveryRowANameOfItsOwn) {
   const auto rows = load_table(bin_dir() + "/glovebox-attacks");
   ASSERT_TRUE(rows) << rows.error().message();
   std::set<std::string> names;
-  for (const Row& row : *rows) EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  for (const AttackRow& row : *rows) EXPECT_TRUE(names.insert(row.name).second) << row.name;
 }
 
 TEST(AttackTable, HasMoreThanSixtyRowsThatCountAcrossAllGroups) {
@@ -158,7 +158,7 @@ TEST(AttackTable, HasMoreThanSixtyRowsThatCountAcrossAllGroups) {
   ASSERT_TRUE(runner) << runner.error().message();
   size_t counted = 0;
   std::set<std::string> groups;
-  for (const Row& row : (*runner)->rows()) {
+  for (const AttackRow& row : (*runner)->rows()) {
     // The slow ones exist on every kernel and are counted by their own tests.
     if (row.kind == Kind::kBomb || row.kind == Kind::kSurvivor) continue;
     if ((*runner)->control(row).judgement != Judgement::kBroken) continue;

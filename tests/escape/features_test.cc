@@ -108,7 +108,7 @@ TEST(KernelFeatures, NameRowsOfTheTableEachOnce) {
       attack::load_table(std::string(given != nullptr ? given : GBX_BIN_DIR) + "/glovebox-attacks");
   ASSERT_TRUE(rows) << rows.error().message();
   std::set<std::string> names;
-  for (const attack::Row& row : *rows) names.insert(row.name);
+  for (const attack::AttackRow& row : *rows) names.insert(row.name);
   std::set<std::string> pinned;
   for (const Feature& feature : kernel_features()) {
     std::istringstream words(feature.rows);

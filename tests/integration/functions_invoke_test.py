@@ -92,7 +92,7 @@ class Functions(server.Served):
         self.assertEqual(event, {"a": 1})
         self.assertTrue(3000 < ms <= 5000, ms)
 
-    def test_surroundings(self):
+    def test_environment(self):
         code = "import os, helper\ndef handler(e, c):\n open('out.txt', 'w').write('made'); return [helper.x, os.environ['A'], os.getcwd(), c.memory_limit_in_mb, c.function_name, __name__]"
         answer = self.invoke(code, files=[{"path": "helper.py", "content": "x = 5"}], env={"A": "b"}, profile={"memory_mb": 77},
                              return_files=["out.txt"], context={"function_name": "mine"}, handler="app.handler", min_grade="jail-partial")

@@ -202,6 +202,12 @@ found
             os.mkdir(f"{home}/{name}", 0o700)
         with open(f"{home}/work/a.txt", "w") as file:
             file.write("mine")
+        above = tempfile.mkdtemp(prefix="gbx-test-", dir="/run")  # not in /tmp, which is mounted below
+        self.addCleanup(shutil.rmtree, above)
+        os.chown(above, USER, USER)
+        os.mkdir(f"{above}/mount")
+        subprocess.run(["mount", "-t", "tmpfs", "none", f"{above}/mount"], check=True)
+        self.addCleanup(subprocess.run, ["umount", f"{above}/mount"], check=True)
         with open(f"{home}/secret", "w") as file:
             file.write("root's")
         os.chmod(f"{home}/secret", 0o600)
@@ -225,8 +231,14 @@ found
             directory = os.path.basename(private.directory)
             seen = private.client.post_run(language="python", code=self.REACH % directory, profile={
                 "mounts": [{"name": "/tmp", "path": "/m"}]})
+            self.assertEqual(seen.status, 200, seen)
+            self.assertIsNone(seen.json["error"], seen)
             self.assertEqual(seen.json["result"]["application/json"],
                              ["connected", "cut", "ConnectionRefusedError", "FileNotFoundError"], seen)
+            # An ordinary user cannot uncover what the host's mounts cover.
+            covered = run("1", above)
+            self.assertEqual((covered.status, covered.json["error"]["code"]), (422, "unsupported"), covered)
+            self.assertIn("the directory has other mounts below it", covered.json["error"]["message"])
             # What its starter cannot open, its clients cannot either.
             refused = run("open('/data').read()", f"{home}/secret")
             self.assertTrue(refused.status != 200 or refused.json["error"] is not None, refused)

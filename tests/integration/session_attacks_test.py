@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import sealed
 import server
-from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, Surroundings, kernel_lacks, rows
+from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, AttackTargets, kernel_lacks, rows
 from session import Session
 
 OWN = "its own upper half of the overlay: the host's file below is as it was"
@@ -43,7 +43,7 @@ def profile_of(flags):
 class InsideSessions(server.Served):
     def setUp(self):
         super().setUp()
-        self.around = Surroundings(self)
+        self.targets = AttackTargets(self)
         with open(ATTACKS, "rb") as file:
             self.program = file.read()
 
@@ -54,8 +54,8 @@ class InsideSessions(server.Served):
         return made
 
     def attack(self, session, row, user, *more):
-        done = session.exec("/tmp/a", row["name"], *more, *self.around.arguments(row), user=user, timeout_ms=30000)
-        self.assertNotIn(self.around.canary, done["stdout"] + done["stderr"], "it printed what lies outside")
+        done = session.exec("/tmp/a", row["name"], *more, *self.targets.arguments(row), user=user, timeout_ms=30000)
+        self.assertNotIn(self.targets.canary, done["stdout"] + done["stderr"], "it printed what lies outside")
         return done
 
     def probes_hold_for(self, user):
@@ -65,7 +65,7 @@ class InsideSessions(server.Served):
             if row["kind"] != "probe" or row["name"] in GIVEN[user]:
                 continue
             with self.subTest(row=row["name"], user=user):
-                if kernel_lacks(self.around, row):
+                if kernel_lacks(self.targets, row):
                     continue
                 done = self.attack(session, row, user)
                 if done["exit_code"] not in (DENIED, 128 + KILLED_BY_FILTER) and session.state != "running":
@@ -105,7 +105,7 @@ class InsideSessions(server.Served):
                 continue
             with self.subTest(row=row["name"]), Session(self.client, profile=profile_of(row["limits"])) as session:
                 session.put("/tmp/a", self.program, mode="0755")
-                done = session.exec("/tmp/a", row["name"], *self.around.arguments(row), timeout_ms=20000)
+                done = session.exec("/tmp/a", row["name"], *self.targets.arguments(row), timeout_ms=20000)
                 # Some count what all their children got, one after the other: those were killed for it.
                 if done["exit_code"] == 42 and "oom_killed" in row["outcome"]:
                     self.assertGreater(session.get("/metrics")["now"]["oom_kills"], 0, done)

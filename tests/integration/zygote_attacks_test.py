@@ -18,7 +18,7 @@ import launcher_wire as wire
 import processes
 import sealed
 import warm
-from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, Surroundings, kernel_lacks, rows
+from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, AttackTargets, kernel_lacks, rows
 
 PROMPT = 6  # seconds within which others must be served, on a busy machine
 
@@ -42,7 +42,7 @@ class InsideWarmSandboxes(warm.TestCase):
     def setUp(self):
         super().setUp()
         self.rows = rows()
-        self.around = Surroundings(self)
+        self.targets = AttackTargets(self)
         with open(ATTACKS, "rb") as file:
             self.program = file.read()
 
@@ -52,13 +52,13 @@ class InsideWarmSandboxes(warm.TestCase):
         try:
             sandbox.take(limits_of(row["limits"]))
             sandbox.put_file("/home/user/a", self.program, 0o755)
-            arguments = ["/home/user/a", row["name"], *more, *self.around.arguments(row)]
+            arguments = ["/home/user/a", row["name"], *more, *self.targets.arguments(row)]
             sandbox.start(f"import os\nos.execv('/home/user/a', {arguments!r})")
             outcome = sandbox.finish()
             ended = sandbox.destroy()
         finally:
             sandbox.forget()
-        self.assertNotIn(self.around.canary.encode(), outcome.out + outcome.err, "it printed what lies outside")
+        self.assertNotIn(self.targets.canary.encode(), outcome.out + outcome.err, "it printed what lies outside")
         return outcome, ended
 
     def test_probes(self):
@@ -67,7 +67,7 @@ class InsideWarmSandboxes(warm.TestCase):
             if row["kind"] != "probe":
                 continue
             with self.subTest(row=row["name"]):
-                if kernel_lacks(self.around, row):
+                if kernel_lacks(self.targets, row):
                     continue
                 outcome, _ = self.attack(row)
                 self.assertTrue(outcome.code == DENIED or outcome.signal == KILLED_BY_FILTER, outcome)
@@ -123,7 +123,7 @@ for _ in range(2):
                 first = self.client.create_patiently()
                 first.take()
                 first.put_file("/home/user/a", self.program, 0o755)
-                words = self.around.arguments(row)
+                words = self.targets.arguments(row)
                 first.start(f"import os\nos.execv('/home/user/a', {['/home/user/a', row['name'], 'step=exhaust', *words]!r})")
                 said = os.read(first.pipes[1], 1 << 16)  # ready, or why it got nothing
                 try:
@@ -181,7 +181,7 @@ class FromTheZygote(HostilePreload):
     """Where it stands: every probe fails in the zygote, and works on the host."""
 
     def write_templates(self):
-        self.around = Surroundings(self)
+        self.targets = AttackTargets(self)
         self.layer = warm.add_template(self.templates_place, "hostile", "")
         self.file = self.layer + "/opt/preload/preload_hostile.py"
         inside = self.aims(outside=False)
@@ -194,7 +194,7 @@ class FromTheZygote(HostilePreload):
             file.write("# a file of root's\n")
         inside = ["/opt/preload/preload_hostile.py", "/opt/glovebox/python/zygote.py", "/opt/glovebox/python/runner.py",
                   "/usr/bin/python3", "/usr/lib/python3.11/os.py", "/etc/passwd"]
-        return {"canary": self.around.place + "/canary", "port": self.around.port, "abstract": self.around.abstract,
+        return {"canary": self.targets.place + "/canary", "port": self.targets.port, "abstract": self.targets.abstract,
                 "launcher": os.path.join(self.place, "launcher.sock"), "outside": outside,
                 "read_only": mine if outside else inside,
                 "read_only_places": [self.place] if outside else sorted({os.path.dirname(path) for path in inside} | {"/", "/opt"})}
@@ -215,7 +215,7 @@ class FromTheZygote(HostilePreload):
             with self.subTest(probe=name):
                 self.assertTrue(control[name][0], f"the control does not work: {control[name]}")
                 self.assertFalse(found[name][0], found[name])
-        self.assertNotIn(self.around.canary, status.error)
+        self.assertNotIn(self.targets.canary, status.error)
         with open(self.file, "rb") as file:
             self.assertEqual(file.read(), before)
         self.assert_others_are_served()

@@ -41,6 +41,9 @@ Result<Url> parse_url(std::string_view text) {
     const std::size_t bracket = authority.find(']');
     if (bracket == std::string_view::npos) return wrong("\"[\" without \"]\"");
     url.host = authority.substr(1, bracket - 1);
+    if (url.host.find(':') == std::string::npos || url.host.find('[') != std::string::npos) {
+      return wrong("\"[...]\" must hold an IPv6 address");
+    }
     host_end = bracket + 1;
   } else {
     host_end = std::min(authority.find(':'), authority.size());

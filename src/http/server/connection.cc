@@ -93,11 +93,11 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   exchanged.request.tls = transport_.is_tls();
   exchanged.owner.name = remote_.network();
   membership_.set_waiting(true);
-  const Read head = co_await read_head(reader);
+  const ReadResult head = co_await read_head(reader);
   membership_.set_waiting(false);
   exchanged.started = Clock::now();
-  if (head == Read::kEnded) co_return Next::kClose;
-  if (head != Read::kDone) co_return co_await refuse_unread(exchanged, head);
+  if (head == ReadResult::kEnded) co_return Next::kClose;
+  if (head != ReadResult::kDone) co_return co_await refuse_unread(exchanged, head);
 
   std::optional<Response> refusal = refuse_early(exchanged, reader);
   const bool has_body = reader.has_body();
@@ -124,10 +124,10 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     }
     const std::size_t limit = route != nullptr ? route->max_body : kSmallBody;
     membership_.set_waiting(true);
-    const Read body = co_await read_body(reader, limit, held);
+    const ReadResult body = co_await read_body(reader, limit, held);
     membership_.set_waiting(false);
-    if (body == Read::kEnded) co_return Next::kClose;
-    if (body != Read::kDone) co_return co_await refuse_unread(exchanged, body);
+    if (body == ReadResult::kEnded) co_return Next::kClose;
+    if (body != ReadResult::kDone) co_return co_await refuse_unread(exchanged, body);
     exchanged.request.body = reader.take_body();
   }
   Next next = Next::kClose;
@@ -161,9 +161,9 @@ asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchange
   co_return next;
 }
 
-asio::awaitable<Read> Connection::read_head(RequestReader& reader) {
+asio::awaitable<ReadResult> Connection::read_head(RequestReader& reader) {
   set_deadline(server_->options.limits.header_time);
-  Read outcome = Read::kDone;
+  ReadResult outcome = ReadResult::kDone;
   for (;;) {
     // Empty lines before a request are allowed for old clients' sake.
     if (!reader.has_started()) {
@@ -174,26 +174,26 @@ asio::awaitable<Read> Connection::read_head(RequestReader& reader) {
       const RequestReader::Step step = reader.read_head(pending_, used);
       pending_.erase(0, used);
       if (step == RequestReader::Step::kDone) break;
-      if (step == RequestReader::Step::kMalformed) outcome = Read::kMalformed;
-      if (step == RequestReader::Step::kHeaderTooLarge) outcome = Read::kHeaderTooLarge;
-      if (outcome != Read::kDone) break;
+      if (step == RequestReader::Step::kMalformed) outcome = ReadResult::kMalformed;
+      if (step == RequestReader::Step::kHeaderTooLarge) outcome = ReadResult::kHeaderTooLarge;
+      if (outcome != ReadResult::kDone) break;
     }
     std::size_t got = 0;
     const Io io = co_await receive(got);
     const bool can_answer = !server_->is_stopping && transport_.is_open();
-    if (is_expired_) outcome = can_answer ? Read::kTimeout : Read::kEnded;
-    if (io != Io::kDone && !is_expired_) outcome = Read::kEnded;
-    if (outcome != Read::kDone) break;
+    if (is_expired_) outcome = can_answer ? ReadResult::kTimeout : ReadResult::kEnded;
+    if (io != Io::kDone && !is_expired_) outcome = ReadResult::kEnded;
+    if (outcome != ReadResult::kDone) break;
     pending_.append(server_->scratch.data(), got);
   }
   clear_deadline();
   co_return outcome;
 }
 
-asio::awaitable<Read> Connection::read_body(RequestReader& reader, std::size_t limit,
-                                            FairShare::Part& held) {
+asio::awaitable<ReadResult> Connection::read_body(RequestReader& reader, std::size_t limit,
+                                                  FairShare::Part& held) {
   const ServerLimits& limits = server_->options.limits;
-  if (reader.content_length().value_or(0) > limit) co_return Read::kBodyTooLarge;
+  if (reader.content_length().value_or(0) > limit) co_return ReadResult::kBodyTooLarge;
   reader.limit_body(limit);
   const Clock::time_point began = Clock::now();
   std::string_view bytes = pending_;
@@ -210,9 +210,9 @@ asio::awaitable<Read> Connection::read_body(RequestReader& reader, std::size_t l
     }
     held.set(reader.body_size());
     if (step == RequestReader::Step::kDone) break;
-    if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
-    if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
-    if (!held.may_grow()) co_return Read::kNoRoom;
+    if (step == RequestReader::Step::kBodyTooLarge) co_return ReadResult::kBodyTooLarge;
+    if (step != RequestReader::Step::kNeedMore) co_return ReadResult::kMalformed;
+    if (!held.may_grow()) co_return ReadResult::kNoRoom;
     deadline_ = std::min(
         Clock::now() + limits.body_stall_time,
         began + limits.body_time +
@@ -220,13 +220,13 @@ asio::awaitable<Read> Connection::read_body(RequestReader& reader, std::size_t l
     std::size_t got = 0;
     const Io io = co_await receive(got);
     clear_deadline();
-    if (is_expired_) co_return transport_.is_open() ? Read::kTimeout : Read::kEnded;
-    if (io != Io::kDone) co_return Read::kEnded;
+    if (is_expired_) co_return transport_.is_open() ? ReadResult::kTimeout : ReadResult::kEnded;
+    if (io != Io::kDone) co_return ReadResult::kEnded;
     from_scratch = pending_.empty();
     if (!from_scratch) pending_.append(server_->scratch.data(), got);
     bytes = from_scratch ? std::string_view(server_->scratch.data(), got) : pending_;
   }
-  co_return Read::kDone;
+  co_return ReadResult::kDone;
 }
 
 // Everything that can be known before the body is read. nullopt: the route may have it.
@@ -288,7 +288,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
 std::optional<Response> Connection::charge(Exchanged& exchanged) {
   if (server_->options.owner_of) {
     RequestOwner owner = server_->options.owner_of(exchanged.request);
-    if (owner.kind != RequestOwner::Kind::kStranger) exchanged.owner = std::move(owner);
+    if (owner.kind != RequestOwner::Kind::kAnonymous) exchanged.owner = std::move(owner);
   }
   const RequestOwner& owner = exchanged.owner;
   exchanged.request.owner = owner.name;
@@ -302,7 +302,7 @@ std::optional<Response> Connection::charge(Exchanged& exchanged) {
 }
 
 // The request could not be read to its end, so the connection cannot be kept.
-asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, Read why) {
+asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, ReadResult why) {
   exchanged.keep_alive = false;
   is_expired_ = false;  // time for one last answer
   const Route* route = exchanged.match.route;

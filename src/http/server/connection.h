@@ -82,11 +82,12 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<Next> serve_one();
   asio::awaitable<Next> serve_streamed(Exchanged& exchanged, const RequestReader& reader);
-  asio::awaitable<Read> read_head(RequestReader& reader);
-  asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, FairShare::Part& held);
+  asio::awaitable<ReadResult> read_head(RequestReader& reader);
+  asio::awaitable<ReadResult> read_body(RequestReader& reader, std::size_t limit,
+                                        FairShare::Part& held);
   std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
   std::optional<Response> charge(Exchanged& exchanged);
-  asio::awaitable<Next> refuse_unread(Exchanged& exchanged, Read why);
+  asio::awaitable<Next> refuse_unread(Exchanged& exchanged, ReadResult why);
   asio::awaitable<Next> handle(Exchanged& exchanged);
   asio::awaitable<Next> upgrade(Exchanged& exchanged);
   asio::awaitable<void> linger();

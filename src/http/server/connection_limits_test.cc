@@ -175,8 +175,8 @@ TEST_F(HeldBodies, OfStrangersFromManyAddressesLeaveRoomForAProject) {
   begin_body("", 400, "127.0.0.2");
   ASSERT_TRUE(are_held(400));
   for (int i = 3; i < 7; ++i) {
-    RawClient& stranger = begin_body("", 400, "127.0.0." + std::to_string(i));
-    EXPECT_THAT(stranger.read_answer(), HasSubstr("too_many_bodies"));
+    RawClient& anonymous = begin_body("", 400, "127.0.0." + std::to_string(i));
+    EXPECT_THAT(anonymous.read_answer(), HasSubstr("too_many_bodies"));
   }
   RawClient& victim = begin_body("victim", 500);
   ASSERT_TRUE(are_held(900));
@@ -394,9 +394,9 @@ TEST_F(HeldRequests, OfOneProjectAndOfStrangersLeaveRoomForAnotherProject) {
   ask(more, "hostile");
   EXPECT_THAT(more.read_answer(), HasSubstr("too_many_requests_in_progress"));
   hold("", 2);
-  RawClient stranger(server_);
-  ask(stranger, "");
-  EXPECT_THAT(stranger.read_answer(), HasSubstr("too_many_requests_in_progress"));
+  RawClient anonymous(server_);
+  ask(anonymous, "");
+  EXPECT_THAT(anonymous.read_answer(), HasSubstr("too_many_requests_in_progress"));
   hold("victim", 1);
   answer_all();
   EXPECT_THAT(clients_.back()->read_answer(), HasSubstr("held\n"));

@@ -51,7 +51,7 @@ void ConnectionOwners::resize(Owner& owner, int change) {
   owner.ranking.erase({owner.connections, &owner});
   owner.connections += static_cast<std::size_t>(change);
   const bool is_network = &owner.ranking == &networks_by_size_;
-  if (is_network) strangers_ += static_cast<std::size_t>(change);
+  if (is_network) anonymous_ += static_cast<std::size_t>(change);
   if (owner.connections > 0) {
     owner.ranking.insert({owner.connections, &owner});
   } else {
@@ -73,7 +73,7 @@ bool ConnectionOwners::cut_one_of(const BySize& ranking) {
 
 bool ConnectionOwners::make_room() {
   const std::size_t largest = projects_by_size_.empty() ? 0 : projects_by_size_.rbegin()->first;
-  if (strangers_ >= largest) return cut_one_of(networks_by_size_) || cut_one_of(projects_by_size_);
+  if (anonymous_ >= largest) return cut_one_of(networks_by_size_) || cut_one_of(projects_by_size_);
   return cut_one_of(projects_by_size_) || cut_one_of(networks_by_size_);
 }
 

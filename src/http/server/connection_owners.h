@@ -5,7 +5,7 @@
 // sends requests of many projects over one connection). Connections that wait for a
 // request, or for the rest of a header, can be closed to make room. One of the largest owner's is:
 // the one that has waited longest. Networks together count as one owner beside the projects, so
-// that many strangers with a connection each do not push out a project.
+// that many anonymous clients with a connection each do not push out a project.
 //
 // One thread. Adding, removing and closing take time logarithmic in the number of owners.
 #pragma once
@@ -74,7 +74,7 @@ class ConnectionOwners {
   std::map<std::string, Owner> projects_;
   BySize networks_by_size_;
   BySize projects_by_size_;
-  std::size_t strangers_ = 0;  // connections of all networks
+  std::size_t anonymous_ = 0;  // connections of all networks
 };
 
 }  // namespace glovebox::http

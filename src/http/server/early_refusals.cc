@@ -17,15 +17,15 @@ Response with_retry_after(Response response) {
 
 }  // namespace
 
-Response refuse_unread(Read why, std::size_t max_body) {
+Response refuse_unread(ReadResult why, std::size_t max_body) {
   switch (why) {
-    case Read::kTimeout:
+    case ReadResult::kTimeout:
       return Response::refuse(408, "request_timeout", "the request took too long to arrive");
-    case Read::kHeaderTooLarge:
+    case ReadResult::kHeaderTooLarge:
       return Response::refuse(431, "header_too_large", "the header is too large");
-    case Read::kBodyTooLarge:
+    case ReadResult::kBodyTooLarge:
       return refuse_large_body(max_body);
-    case Read::kNoRoom:
+    case ReadResult::kNoRoom:
       return refuse_body_for_now();
     default:
       return Response::refuse(400, "malformed_request", "malformed HTTP/1.1 request");

@@ -11,7 +11,7 @@
 namespace glovebox::http {
 
 // How the reading of a header or of a body ended.
-enum class Read : std::uint8_t {
+enum class ReadResult : std::uint8_t {
   kDone,
   kEnded,
   kTimeout,
@@ -22,7 +22,7 @@ enum class Read : std::uint8_t {
 };
 
 // Of a request that was not read to its end; `max_body` is the limit of its body.
-Response refuse_unread(Read why, std::size_t max_body);
+Response refuse_unread(ReadResult why, std::size_t max_body);
 Response refuse_method(const std::vector<Method>& allowed);
 std::optional<Response> refuse_expectation(const Request& request);  // other than 100-continue
 Response refuse_large_body(std::size_t limit);

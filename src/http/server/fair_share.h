@@ -5,8 +5,8 @@
 // all, and one that comes later half of what is still free; as the first gives back and takes
 // again, both come to a third. A project and the visitors of its sandboxes' ports are one owner;
 // visitors are refused first, at a third of all, so that they leave the project something of its
-// own. Strangers count as one owner beside the projects, however many networks they come from;
-// among them, a network that has less may take more.
+// own. Anonymous clients count as one owner beside the projects, however many networks they come
+// from; among them, a network that has less may take more.
 //
 // One thread. Each step takes time logarithmic in the number of owners.
 #pragma once
@@ -22,11 +22,11 @@ namespace glovebox::http {
 // Whom a request is charged to.
 struct RequestOwner {
   enum class Kind : std::uint8_t {
-    kStranger,  // shows no credential; `name` is its network
-    kProject,   // shows a key or a token of the project
-    kVisitor,   // shows no credential and is for a sandbox of the project
+    kAnonymous,  // shows no credential; `name` is its network
+    kProject,    // shows a key or a token of the project
+    kVisitor,    // shows no credential and is for a sandbox of the project
   };
-  Kind kind = Kind::kStranger;
+  Kind kind = Kind::kAnonymous;
   std::string name{};
 
   bool operator==(const RequestOwner&) const = default;
@@ -64,12 +64,12 @@ class FairShare {
  private:
   const std::size_t most_;
   std::size_t total_ = 0;
-  std::size_t strangers_ = 0;  // of total_
+  std::size_t anonymous_ = 0;  // of total_
   struct Taken {
     std::size_t all = 0;
     std::size_t visitors = 0;  // of all
   };
-  std::map<std::string, Taken> networks_;  // of strangers
+  std::map<std::string, Taken> networks_;  // of anonymous clients
   std::map<std::string, Taken> projects_;
 };
 

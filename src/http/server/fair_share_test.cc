@@ -35,7 +35,7 @@ TEST_F(SharedAmong, OneOwnerLeavesHalfToOthers) {
 TEST_F(SharedAmong, AProjectAndItsVisitorsAndStrangersLeaveAPartToOthers) {
   take_all(kHostilePorts);
   take_all(kHostile);
-  take_all({Kind::kStranger, "10.0.0.1"});
+  take_all({Kind::kAnonymous, "10.0.0.1"});
   EXPECT_GE(take_all(kVictim), 100u);
 }
 
@@ -62,14 +62,14 @@ TEST_F(SharedAmong, VisitorsThatLeaveMakeRoomForTheirProject) {
 }
 
 TEST_F(SharedAmong, StrangersTogetherLeaveHalfToProjects) {
-  for (int i = 0; i < 2000; ++i) take_all({Kind::kStranger, "net" + std::to_string(i)});
+  for (int i = 0; i < 2000; ++i) take_all({Kind::kAnonymous, "net" + std::to_string(i)});
   EXPECT_LE(share_.total(), 600u);
   EXPECT_EQ(take_all(kVictim), 300u);
 }
 
 TEST_F(SharedAmong, AmongStrangersOneNetworkLeavesRoomToAnother) {
-  EXPECT_EQ(take_all({Kind::kStranger, "10.0.0.1"}), 400u);
-  EXPECT_EQ(take_all({Kind::kStranger, "10.0.0.2"}), 134u);
+  EXPECT_EQ(take_all({Kind::kAnonymous, "10.0.0.1"}), 400u);
+  EXPECT_EQ(take_all({Kind::kAnonymous, "10.0.0.2"}), 134u);
 }
 
 TEST_F(SharedAmong, WhatIsGivenBackIsFree) {
@@ -79,7 +79,7 @@ TEST_F(SharedAmong, WhatIsGivenBackIsFree) {
   EXPECT_EQ(share_.total(), 899u);
   parts_.clear();
   EXPECT_EQ(share_.total(), 0u);
-  EXPECT_EQ(take_all({Kind::kStranger, "10.0.0.1"}), 400u);
+  EXPECT_EQ(take_all({Kind::kAnonymous, "10.0.0.1"}), 400u);
 }
 
 TEST_F(SharedAmong, APartGrowsAndShrinks) {

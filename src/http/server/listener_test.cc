@@ -51,7 +51,8 @@ TEST(Url, RefusesWhatItCannotUse) {
   for (const std::string_view text :
        {"localhost:80", "ftp://x", "http://", "http://a:b", "http://a:0", "http://u@h",
         "http://[::1", "http://h?q", "http://h:80x", "http://[::1]80", "http://h#f", "http://a b",
-        "http://a\x7f", "http://a\x1f", "http://a\xc3\xa4", "http://h:65536"}) {
+        "http://a\x7f", "http://a\x1f", "http://a\xc3\xa4", "http://h:65536", "http://[h]",
+        "http://[[::1]"}) {
     EXPECT_FALSE(parse_url(text).has_value()) << text;
   }
 }

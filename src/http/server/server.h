@@ -68,8 +68,8 @@ struct ServerOptions {
   // Sees a request of an allowed Host before its path is looked at. A route: this one answers,
   // whatever the path (it must live as long as the server); null: the router decides.
   std::function<const Route*(Request&)> route_first;
-  // Whom an admitted request is charged to; a stranger's network is filled in. A connection is the
-  // project's whose key or token it showed last: see ConnectionOwners.
+  // Whom an admitted request is charged to; an anonymous client's network is filled in. A
+  // connection is the project's whose key or token it showed last: see ConnectionOwners.
   std::function<RequestOwner(const Request&)> owner_of;
   std::function<void(const Exchange&)> on_exchange;
 };

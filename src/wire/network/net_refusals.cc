@@ -108,19 +108,20 @@ std::string refusals_line(const std::vector<std::string>& messages) {
   return printable(line);
 }
 
-void NetworkFailureWords::add(std::string_view bytes) {
+void NetworkErrorDetector::add(std::string_view bytes) {
   // Of the C library's resolver, the kernel, curl, Node and pip.
-  constexpr std::array<std::string_view, 6> kWords = {"Temporary failure in name resolution",
-                                                      "Name or service not known",
-                                                      "Network is unreachable",
-                                                      "Could not resolve host",
-                                                      "EAI_AGAIN",
-                                                      "ENETUNREACH"};
+  constexpr std::array<std::string_view, 6> kNetworkErrors = {
+      "Temporary failure in name resolution",
+      "Name or service not known",
+      "Network is unreachable",
+      "Could not resolve host",
+      "EAI_AGAIN",
+      "ENETUNREACH"};
   constexpr std::size_t kLongest = 40;
   if (found_) return;
   last_ += bytes;
-  found_ = std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
-    return last_.find(words) != std::string::npos;
+  found_ = std::any_of(kNetworkErrors.begin(), kNetworkErrors.end(), [&](std::string_view error) {
+    return last_.find(error) != std::string::npos;
   });
   if (last_.size() > kLongest) last_.erase(0, last_.size() - kLongest);
 }

@@ -42,7 +42,7 @@ std::string refusals_line(const std::vector<std::string>& messages);
 // Looks for the words of a failed lookup or connection in a program's error output, for the hint
 // that its sandbox has no network. The guest may write them for fun: nothing but a hint may depend
 // on it.
-class NetworkFailureWords {
+class NetworkErrorDetector {
  public:
   void add(std::string_view bytes);
   bool found() const { return found_; }

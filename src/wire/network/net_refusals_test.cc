@@ -82,13 +82,13 @@ TEST(NetRefusals, HostileNamesStayJsonAndOneLine) {
   EXPECT_EQ(line.find_first_of("\n\x1b"), std::string::npos);
 }
 
-TEST(NetworkFailureWords, AreFoundAcrossPieces) {
-  NetworkFailureWords words;
-  words.add("urlopen error [Errno -3] Temporary fail");
-  EXPECT_FALSE(words.found());
-  words.add("ure in name resolution>");
-  EXPECT_TRUE(words.found());
-  NetworkFailureWords others;
+TEST(NetworkErrorDetector, FindsAnErrorAcrossPieces) {
+  NetworkErrorDetector detector;
+  detector.add("urlopen error [Errno -3] Temporary fail");
+  EXPECT_FALSE(detector.found());
+  detector.add("ure in name resolution>");
+  EXPECT_TRUE(detector.found());
+  NetworkErrorDetector others;
   others.add(std::string(100'000, 'x'));
   EXPECT_FALSE(others.found());
 }

@@ -115,7 +115,8 @@ const Feature kFeatures[] = {
     {"FUSE", [](const Kernel& k) { return k.lists("/proc/misc", "fuse"); }, "file_dev_fuse"},
     {"loop devices", [](const Kernel& k) { return k.lists("/proc/misc", "loop-control"); },
      "file_dev_loop"},
-    {"tunnels", [](const Kernel& k) { return k.lists("/proc/misc", "tun"); }, "network_tun_device"},
+    {"tunnels", [](const Kernel& k) { return k.lists("/proc/misc", "tun"); },
+     "network_tun_device network_interfaces"},
     // Files of the kernel's own.
     {"core dumps", [](const Kernel& k) { return k.has_function("proc_dostring_coredump"); },
      "kernel_core_pattern"},
