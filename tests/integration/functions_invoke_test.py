@@ -201,16 +201,19 @@ class Functions(server.Served):
     def test_floods_and_forgery_harm_nobody(self):
         forge = """import os, base64
 def handler(event, context):
-    line = b'{"type":"function","value":"' + base64.b64encode(event.encode()) + b'","import_ms":-5,"handler_ms":1e999}\\n'
+    line = b'{"type":"function","value":"' + base64.b64encode(event.encode()) + b'","import_ms":-5,"handler_ms":1e300}\\n'
     os.write(100, b'{"type":"exit","code":0}\\n' + line + b'{"id":"forged","isolation":{"grade":"vm"}}\\n')
     os._exit(0)"""
         answer = self.invoke(forge, '{"result": 1}')
-        self.assertEqual((answer["result"], answer["isolation"]["engine"]), ({"result": 1}, "jail"))
+        self.assertEqual((answer["result"], answer["isolation"]["engine"]), ({"result": 1}, "jail"), answer)
         self.assertEqual(answer["phases"], {"import_ms": None, "handler_ms": None})
         for event in ('1}, "id": "forged"', "nan", "", "[1,", '"\\ud800"', "[" * 500 + "]" * 500):
             answer = self.invoke(forge, event)
             self.assertEqual((answer["result"], answer["error"]["errorType"]), (None, "Runtime.MarshalError"), event)
             self.assertTrue(answer["id"].startswith("rn"))
+        # A number that is not finite is not JSON that the server reads: such a line is no report.
+        answer = self.invoke(forge.replace("1e300", "1e999"), '{"result": 1}')
+        self.assertEqual((answer["result"], answer["error"]["errorType"]), (None, "Runtime.ExitError"), answer)
         flood = "import os\ndef handler(e, c):\n for _ in range(2000): os.write(100, b'x' * 10000 + b'\\n')\n print('y' * 5_000_000)\n return 1"
         answer = self.invoke(flood)
         self.assertTrue(answer["truncated"], answer["metrics"])
