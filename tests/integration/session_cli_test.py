@@ -377,13 +377,18 @@ class Shell(Typed):
 
     def test_q_ends_top_and_leaves_the_terminal_as_it_was(self):
         one = self.create("--memory", "64M")
-        terminal = Terminal([sealed.GLOVEBOX, "top", "--interval", "60"], self.environment(), size=(40, 200))
-        before = termios.tcgetattr(terminal.master)[3]
+        script = 'echo before $(stty -g); "$@"; status=$?; echo after $(stty -g); exit $status'
+        terminal = Terminal(["/bin/sh", "-c", script, "sh", sealed.GLOVEBOX, "top", "--interval", "60"],
+                            self.environment(), size=(40, 200))
+        terminal.until(b"before ")
+        before = terminal.until(b"\r\n")
         self.assertIn(b"OF MB", terminal.until(one.encode()))
         self.assertIn(b" 64.0 ", terminal.until(b"\r\n"))
+        self.assertFalse(termios.tcgetattr(terminal.master)[3] & termios.ICANON)  # single keys are read
         terminal.type(b"xq")
+        terminal.until(b"after ")
+        self.assertEqual(terminal.until(b"\r\n"), before)
         self.assertEqual(terminal.finish(), 0)
-        self.assertTrue(before & termios.ICANON)
 
     def size_is(self, terminal, wanted):
         terminal.type(b"stty size\r")
