@@ -121,6 +121,7 @@ Result<> run_launcher(const LauncherOptions& options) {
   config.templates_dir = options.templates;
   config.zygotes = options.zygotes;
   config.rootless = rootless;
+  config.sandboxes = shared ? Expected::kMany : Expected::kOne;
   UniqueFd listener;
   if (shared) {
     TRY(listener, listen_at(options.listen));

@@ -81,7 +81,7 @@ Result<Nursery> JailMaker::start_nursery() {
     }
   }
   return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1,
-                        zygote_cleanup_);
+                        parts_.sandboxes, zygote_cleanup_);
 }
 
 // Modules and variables are code: a client that may name them runs its own program in the zygote,

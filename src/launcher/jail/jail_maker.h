@@ -28,6 +28,7 @@ class JailMaker {
   struct Parts {
     std::string layers_dir;
     bool rootless = false;
+    Expected sandboxes = Expected::kMany;
     ZygoteBounds zygotes;
     SandboxShares shares;
     // The launcher's, which outlive this object.

@@ -69,6 +69,7 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
           [this](const std::string& id) { return layer_store_.use(id, LayerStore::Counts::kYes); }),
       jails_({.layers_dir = config_.layers_dir,
               .rootless = config_.rootless,
+              .sandboxes = config_.sandboxes,
               .zygotes = config_.zygotes,
               .shares = config_.shares,
               .policy = &policy_,

@@ -30,6 +30,7 @@ struct MakerConfig {
   std::string layers_dir;
   std::string templates_dir;
   bool rootless = false;
+  Expected sandboxes = Expected::kMany;
   ZygoteBounds zygotes;
   SandboxShares shares;
 };

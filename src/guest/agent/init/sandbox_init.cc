@@ -42,7 +42,7 @@ struct Setup {
   UniqueFd go;
   UniqueFd launcher;
   bool own_slice = false;
-  const ProcMask* mask = nullptr;
+  const ProcMask* mask = nullptr;  // of the broker, if it has one
   wire::SandboxPlan plan;
   NetworkStage network = NetworkStage::kNone;
   SandboxShares shares;
@@ -280,7 +280,11 @@ Result<> bound_socket_buffers(Setup&) {
 }
 
 Result<> mask_proc(Setup& setup) {
-  TRY_OK(mask_proc_below("", *setup.mask));
+  if (setup.mask != nullptr) {
+    TRY_OK(mask_proc_below("", *setup.mask));
+  } else {
+    TRY_OK(mask_proc_below("", learn_proc_mask("")));
+  }
   setup.walls.add(Wall::kMaskedProc);
   return {};
 }
@@ -443,13 +447,13 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
 
 }  // namespace
 
-void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask& mask) {
+void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask* mask) {
   ::signal(SIGCHLD, SIG_DFL);
   Setup setup;
   setup.go = std::move(go);
   setup.launcher = std::move(setup_socket);
   setup.own_slice = own_slice;
-  setup.mask = &mask;
+  setup.mask = mask;
   for (const SetupStep& step : kSetupSteps) {
     if (auto done = step.run(setup); !done) give_up(setup, step.name, done.error());
   }
