@@ -20,6 +20,7 @@
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
 #include "launcher/templates/template_definitions.h"
+#include "launcher/templates/template_file.h"
 #include "sys/cgroup_parents.h"
 #include "wire/launcher/launcher_messages.h"
 
@@ -60,6 +61,8 @@ class SandboxMaker {
   LayerStore& layer_store() { return layer_store_; }
   Result<> prepare_template(const std::string& name);
   void reload_templates();
+  // Reads those that are not known yet, if only one is expected to be needed.
+  void know_all_templates();
   // Templates that a server defines.
   Result<> define_template(const TemplateDefinition& definition, const Client* owner);
   Result<> forget_template(const std::string& id, const Client* owner);
@@ -75,6 +78,8 @@ class SandboxMaker {
   void shut_down();
 
  private:
+  std::vector<Template> usable(std::vector<TemplateFile> files) const;
+  void know_template(const std::string& name);
   Result<> prepare_users();
   Result<> check_room() const;
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
@@ -97,6 +102,7 @@ class SandboxMaker {
   // Declared before everything that holds layers.
   LayerStore layer_store_;
   std::vector<Template> administrator_templates_;  // as they were read last
+  bool knows_all_templates_ = false;
   TemplateDefinitions definitions_;
   JailMaker jails_;
 };
