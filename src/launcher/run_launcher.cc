@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/log.h"
 #include "launcher/delegated_cgroups.h"
@@ -112,8 +114,12 @@ Result<> run_launcher(const LauncherOptions& options) {
   const sys::CgroupRoots roots = rootless ? delegated_cgroup_roots(shared) : cgroup_roots();
   const std::string base = default_state_base();
   sweep_orphaned_mounts(base);
-  sweep_dead_launchers(base, roots);
-  sweep_orphans({.base = base, .homes = homes_below(base), .roots = roots});
+  // A private launcher does so while the broker of its sandbox starts.
+  std::function<void()> sweep = [base, roots] {
+    sweep_dead_launchers(base, roots);
+    sweep_orphans({.base = base, .homes = homes_below(base), .roots = roots});
+  };
+  if (shared) std::exchange(sweep, nullptr)();
   TRY(StateDir state, StateDir::claim(base));
   MakerConfig config;
   config.agent_path = options.agent_path;
@@ -144,11 +150,12 @@ Result<> run_launcher(const LauncherOptions& options) {
       policy.max_pids = std::min(policy.max_pids, std::max(kLeastPids, totals.pids / 16));
     }
   }
-  // After all that are there before the first sandbox.
-  const std::vector<UniqueFd> locked = lock_own_cgroups(roots, state.id());
+  // After all that are there before the first sandbox. A private launcher has none yet.
+  std::vector<UniqueFd> locked;
+  if (shared) locked = lock_own_cgroups(roots, state.id());
   SandboxMaker maker(std::move(config), policy, roots, std::move(state), std::move(parents));
-  const auto served =
-      serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd), options.owner);
+  const auto served = serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd),
+                                    options.owner, std::move(sweep));
   if (shared) ::unlink(options.listen.c_str());
   return served;
 }
