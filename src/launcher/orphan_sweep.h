@@ -35,8 +35,8 @@ struct SweptOrphans {
   bool operator==(const SweptOrphans&) const = default;
 };
 
-// Unmounts what is mounted over the records of dead launchers, which then are seen and swept as
-// such. Before sweep_dead_launchers().
+// Unmounts what dead launchers of earlier versions mounted over their records, which then are seen
+// and swept as such. Before sweep_dead_launchers().
 int sweep_orphaned_mounts(const std::string& base);
 
 // Removes empty cgroups and directories of launchers that have no record. After

@@ -1,7 +1,9 @@
 #include "launcher/orphan_sweep.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -178,9 +180,13 @@ int mounts_are_swept(const std::string& base, const std::string& alive_path) {
 
 TEST_F(OrphanSweep, UnmountsWhatADeadLauncherMountedAndNotALiveOnes) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-  const StateDir alive = StateDir::claim(paths_.base).value();
+  // As earlier versions did.
+  const std::string alive = paths_.base + "/" + LauncherId::make().str();
+  fs::create_directories(alive);
+  const UniqueFd lock(::open(alive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(mounts_are_swept(paths_.base, alive.path()));
+  if (child == 0) ::_exit(mounts_are_swept(paths_.base, alive));
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));

@@ -124,8 +124,8 @@ class RealPages : public ::testing::Test {
   ~RealPages() override {
     if (!files_.empty()) fs::remove_all(files_);
   }
-  // In a cgroup of its own, a process reads one page that is not in memory yet, and ends; then
-  // `remove`. How many more cgroups the kernel has after many of these.
+  // In a cgroup of its own, a process writes one page of a new file, and ends; then the cgroup is
+  // emptied and removed. How many more cgroups the kernel has after many of these.
   int left_by(const std::function<void(int)>& empty, const std::string& name) {
     const int before = memory_cgroups();
     for (int i = 0; i < kCgroups; ++i) {

@@ -140,7 +140,7 @@ Result<> JailMaker::prepare_files() {
   if (files_) return {};
   TRY_OK(enter_mount_namespace());
   TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
-  TRY(RootBuilder files, RootBuilder::open(parts_.state->path(), layer));
+  TRY(RootBuilder files, RootBuilder::open(parts_.state->scratch(), layer));
   files_.emplace(std::move(files));
   return {};
 }
