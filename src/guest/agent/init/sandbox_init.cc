@@ -261,9 +261,9 @@ Result<> set_quotas(Setup& setup) {
       {"max_fanotify_groups", 0},
       {"max_fanotify_marks", 0},
   };
+  TRY(const UniqueFd user, sys::open_dir(AT_FDCWD, "/proc/sys/user"));
   for (const Quota& quota : quotas) {
-    auto set = sys::write_control(AT_FDCWD, std::string("/proc/sys/user/") + quota.name,
-                                  std::to_string(quota.most));
+    auto set = sys::write_control(user.get(), quota.name, std::to_string(quota.most));
     // A kernel without the facility has no quota for it either.
     if (!set && set.error().sys_errno() != ENOENT) return set;
   }
@@ -274,8 +274,10 @@ Result<> set_quotas(Setup& setup) {
 // Small socket buffers: they are kernel memory, part of which is shared by the whole host. Best
 // effort: not every kernel has these settings per namespace.
 Result<> bound_socket_buffers(Setup&) {
-  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 262144");
-  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_wmem", "4096 16384 262144");
+  const auto ipv4 = sys::open_dir(AT_FDCWD, "/proc/sys/net/ipv4");
+  if (!ipv4) return {};
+  (void)sys::write_control(ipv4->get(), "tcp_rmem", "4096 65536 262144");
+  (void)sys::write_control(ipv4->get(), "tcp_wmem", "4096 16384 262144");
   return {};
 }
 
