@@ -225,6 +225,7 @@ void JailMaker::finish(JailSetup& setup, Result<bool> done) {
   if (done) {
     Sandbox sandbox = setup.take_sandbox();
     setups_.erase(at);
+    has_made_ = true;
     if (ticket == kSpareTicket) {
       spare_.emplace(std::move(sandbox));
     } else {

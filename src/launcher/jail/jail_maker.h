@@ -69,6 +69,12 @@ class JailMaker {
   }
   void make_spare();
   void drop_spare();
+  // What jails are made from, once the only one that is expected is made: taking it down waits for
+  // two RCU grace periods, and nobody waits for the launcher while the jail runs.
+  bool can_drop_files() const {
+    return parts_.sandboxes == Expected::kOne && has_made_ && files_ && setups_.empty();
+  }
+  void drop_files() { files_.reset(); }
   // Read-only mounts that are kept for the next runs.
   void drop_idle_mounts(Clock::time_point now) {
     if (files_) files_->kept().drop_idle(now);
@@ -109,6 +115,7 @@ class JailMaker {
   std::list<JailSetup> setups_;
   std::vector<Made> made_;
   std::optional<Sandbox> spare_;
+  bool has_made_ = false;
   bool can_make_spares_ = true;
 };
 

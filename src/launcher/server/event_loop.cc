@@ -89,13 +89,18 @@ bool EventLoop::is_finished() const {
 }
 
 void EventLoop::finish() {
-  do_when_idle();
+  do_idle_work();
   parts_.sandboxes.clean_up_all();
   parts_.layer_requests.shut_down();
 }
 
-void EventLoop::do_when_idle() {
+bool EventLoop::has_idle_work() const {
+  return parts_.when_idle || parts_.maker.jails().can_drop_files();
+}
+
+void EventLoop::do_idle_work() {
   if (parts_.when_idle) std::exchange(parts_.when_idle, nullptr)();
+  if (parts_.maker.jails().can_drop_files()) parts_.maker.jails().drop_files();
 }
 
 EventLoop::PollSet EventLoop::poll_set() const {
@@ -124,15 +129,16 @@ Result<> EventLoop::wait(PollSet& set) {
   may_create_ =
       parts_.dispatcher.has_pending_creates() && !stopping_ && jails.under_way() < kMaxUnderWay;
   const bool spare = wants_spare();
-  const int timeout = may_create_ || parts_.when_idle ? 0
-                      : stopping_ ? kStopPollMs
-                      : spare     ? spare_timeout_ms()
-                                  : timeout_ms();
+  const bool idle_work = has_idle_work();
+  const int timeout = may_create_ || idle_work ? 0
+                      : stopping_              ? kStopPollMs
+                      : spare                  ? spare_timeout_ms()
+                                               : timeout_ms();
   const int ready = ::poll(set.events.data(), set.events.size(), timeout);
   if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
   if (ready == 0 && !may_create_) {  // the launcher is idle
     if (spare) jails.make_spare();
-    do_when_idle();
+    if (idle_work) do_idle_work();
   }
   return {};
 }

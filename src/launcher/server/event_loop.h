@@ -35,7 +35,7 @@ class EventLoop {
     TemplateRequests& template_requests;
     LayerRequests& layer_requests;
     RequestDispatcher& dispatcher;
-    std::function<void()> when_idle;  // done once: when it first has to wait, or at the end
+    std::function<void()> when_idle;  // called once: when it first has to wait, or at the end
   };
   explicit EventLoop(Parts parts) : parts_(std::move(parts)) {}
 
@@ -58,7 +58,8 @@ class EventLoop {
   void finish();
   PollSet poll_set() const;
   Result<> wait(PollSet& set);
-  void do_when_idle();
+  bool has_idle_work() const;
+  void do_idle_work();
   int timeout_ms() const;
   int spare_timeout_ms() const;
   bool wants_spare() const;
