@@ -140,7 +140,9 @@ Result<> run_launcher(const LauncherOptions& options) {
     TRY_OK(sys::keep_capabilities_across_uid_changes());
   }
   const std::uint32_t most = shared ? policy.max_sandboxes : 1;
-  config.shares = probe::shares_of(probe::read_host_tables(), policy.max_sandboxes);
+  config.read_shares = [sandboxes = policy.max_sandboxes] {
+    return probe::shares_of(probe::read_host_tables(), sandboxes);
+  };
   sys::CgroupParents parents(roots);
   if (shared) {
     const sys::CgroupTotals totals = totals_of_host(policy);

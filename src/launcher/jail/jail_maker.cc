@@ -136,7 +136,10 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   return zygote;
 }
 
+// What a jail needs after its broker has been asked for it: the first time, that takes as long as the
+// broker's start.
 Result<> JailMaker::prepare_files() {
+  if (!shares_) shares_ = parts_.read_shares();
   if (files_) return {};
   TRY_OK(enter_mount_namespace());
   TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
@@ -149,7 +152,7 @@ JailResources JailMaker::resources() {
   return {.policy = parts_.policy,
           .parents = parts_.parents,
           .state = parts_.state,
-          .shares = parts_.shares,
+          .shares = &shares_,
           .rootless = parts_.rootless,
           .slices = parts_.slices,
           .files = &files_,

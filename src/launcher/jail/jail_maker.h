@@ -30,7 +30,7 @@ class JailMaker {
     bool rootless = false;
     Expected sandboxes = Expected::kMany;
     ZygoteBounds zygotes;
-    SandboxShares shares;
+    std::function<SandboxShares()> read_shares;
     // The launcher's, which outlive this object.
     const Policy* policy = nullptr;
     const sys::CgroupRoots* roots = nullptr;
@@ -102,6 +102,7 @@ class JailMaker {
 
   Parts parts_;
   bool in_own_namespace_ = false;
+  std::optional<SandboxShares> shares_;
   std::optional<RootBuilder> files_;
   // Can be removed only after the nurseries and the tenants' cgroups in it.
   std::optional<sys::CgroupFamily> family_;

@@ -103,7 +103,7 @@ Result<> JailSetup::send_basics() {
   std::vector<int> passed = {dev.get()};
   for (std::size_t i = first; i < join_files_.size(); ++i) passed.push_back(join_files_[i].get());
   const wire::SandboxBasics basics{static_cast<std::uint8_t>(join_files_.size() - first),
-                                   request_.create.network, resources_.shares};
+                                   request_.create.network, **resources_.shares};
   TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed));
   TRY(upper_, (*resources_.files)->build_upper(request_.create.limits, owner_with(-1)));
   return {};

@@ -34,7 +34,7 @@ struct JailResources {
   const Policy* policy = nullptr;
   sys::CgroupParents* parents = nullptr;
   const StateDir* state = nullptr;
-  SandboxShares shares;
+  const std::optional<SandboxShares>* shares = nullptr;
   bool rootless = false;
   std::optional<UidSlices>* slices = nullptr;
   std::optional<RootBuilder>* files = nullptr;

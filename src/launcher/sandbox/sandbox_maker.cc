@@ -70,7 +70,7 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
               .rootless = config_.rootless,
               .sandboxes = config_.sandboxes,
               .zygotes = config_.zygotes,
-              .shares = config_.shares,
+              .read_shares = config_.read_shares,
               .policy = &policy_,
               .roots = &roots_,
               .parents = &parents_,

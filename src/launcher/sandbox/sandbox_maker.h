@@ -6,6 +6,7 @@
 // thread; outlives every sandbox.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,7 +34,7 @@ struct MakerConfig {
   bool rootless = false;
   Expected sandboxes = Expected::kMany;
   ZygoteBounds zygotes;
-  SandboxShares shares;
+  std::function<SandboxShares()> read_shares;  // called once
 };
 
 class SandboxMaker {
