@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/id.h"
@@ -36,8 +37,8 @@ struct SweptOrphans {
 };
 
 // Unmounts what dead launchers of earlier versions mounted over their records, which then are seen
-// and swept as such. Before sweep_dead_launchers().
-int sweep_orphaned_mounts(const std::string& base);
+// and swept as such. Before sweep_dead_launchers(). `mountinfo`: our own, of now.
+int sweep_orphaned_mounts(const std::string& base, std::string_view mountinfo);
 
 // Removes empty cgroups and directories of launchers that have no record. After
 // sweep_dead_launchers().

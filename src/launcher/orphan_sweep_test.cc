@@ -16,6 +16,7 @@
 
 #include "launcher/sandbox/process_maker.h"
 #include "launcher/state_dir.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -171,7 +172,7 @@ int mounts_are_swept(const std::string& base, const std::string& alive_path) {
       !mount_at(base + "/other")) {
     return 1;
   }
-  if (sweep_orphaned_mounts(base) != 2) return 2;
+  if (sweep_orphaned_mounts(base, probe::read_mountinfo()) != 2) return 2;
   if (::rmdir(dead.c_str()) != 0) return 3;
   // Still mounted: the covered directory is busy.
   if (::rmdir(alive_path.c_str()) == 0 || errno != EBUSY) return 4;

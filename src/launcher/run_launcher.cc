@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -33,8 +34,8 @@ namespace {
 // Of a sandbox on a host with few processes: an interpreter with some threads.
 constexpr std::uint32_t kLeastPids = 32;
 
-sys::CgroupRoots cgroup_roots() {
-  const probe::CgroupLayout layout = probe::detect_cgroup_layout();
+sys::CgroupRoots cgroup_roots(std::string_view mountinfo) {
+  const probe::CgroupLayout layout = probe::detect_cgroup_layout(mountinfo);
   const auto v1 = [&](const char* controller) {
     const auto found = layout.v1_mounts.find(controller);
     return found != layout.v1_mounts.end() ? found->second : std::string();
@@ -111,9 +112,11 @@ Result<> run_launcher(const LauncherOptions& options) {
   if (options.sandboxes != 0) {
     policy.max_sandboxes = std::min(policy.max_sandboxes, options.sandboxes);
   }
-  const sys::CgroupRoots roots = rootless ? delegated_cgroup_roots(shared) : cgroup_roots();
+  const std::string mountinfo = probe::read_mountinfo();
+  const sys::CgroupRoots roots =
+      rootless ? delegated_cgroup_roots(shared) : cgroup_roots(mountinfo);
   const std::string base = default_state_base();
-  sweep_orphaned_mounts(base);
+  sweep_orphaned_mounts(base, mountinfo);
   // A private launcher does so while the broker of its sandbox starts.
   std::function<void()> sweep = [base, roots] {
     sweep_dead_launchers(base, roots);
