@@ -382,14 +382,14 @@ Result<> Cgroup::remove_parts(bool memory_too) {
 }
 
 Result<> Cgroup::remove_part(Part& part, bool waits) {
-  TRY(const UniqueFd parent, open_dir(AT_FDCWD, part.parent));
+  const std::string path = part.parent + "/" + name_;
   if (part.memory && !part.v2) drop_charged_pages(part.dir.get());
-  auto removed = remove_cgroup_directory(parent.get(), name_, waits ? 2 : 0);
+  auto removed = remove_cgroup_directory(AT_FDCWD, path, waits ? 2 : 0);
   if (removed || !waits) return removed;
   // A process in it did not die with the sandbox.
   if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
   kill_cgroup_members(part.dir.get());
-  return remove_cgroup_directory(parent.get(), name_);
+  return remove_cgroup_directory(AT_FDCWD, path);
 }
 
 Result<> Cgroup::remove_now() {
