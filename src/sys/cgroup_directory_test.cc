@@ -124,21 +124,24 @@ class RealPages : public ::testing::Test {
   ~RealPages() override {
     if (!files_.empty()) fs::remove_all(files_);
   }
-  // In a cgroup of its own, a process writes one page of a new file, and ends; then the cgroup is
-  // emptied and removed. How many more cgroups the kernel has after many of these.
+  // In a cgroup of its own, a process reads one page that is not in memory, and ends; then the cgroup
+  // is emptied and removed. How many more cgroups the kernel has after many of these.
   int left_by(const std::function<void(int)>& empty, const std::string& name) {
+    for (int i = 0; i < kCgroups; ++i) std::ofstream(files_ / (name + std::to_string(i))) << "x";
+    const auto files = open_dir(AT_FDCWD, files_);
+    EXPECT_TRUE(files && ::syncfs(files->get()) == 0);
     const int before = memory_cgroups();
     for (int i = 0; i < kCgroups; ++i) {
       const std::string group = std::string(kMemory) + "/gbx-test-" + std::to_string(::getpid());
       EXPECT_EQ(::mkdir(group.c_str(), 0755), 0);
       const std::string file = files_ / (name + std::to_string(i));
+      const UniqueFd page(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+      EXPECT_EQ(::posix_fadvise(page.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
       const pid_t child = ::fork();
       if (child == 0) {
+        char byte = 0;
         (void)write_control(AT_FDCWD, group + "/tasks", "0");
-        const UniqueFd page(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-        (void)!::write(page.get(), "x", 1);
-        ::fsync(page.get());  // a page that has yet to be written stays
-        ::_exit(0);
+        ::_exit(::read(page.get(), &byte, 1) == 1 ? 0 : 1);
       }
       ::waitpid(child, nullptr, 0);
       const auto dir = open_dir(AT_FDCWD, group);
