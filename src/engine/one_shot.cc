@@ -222,9 +222,9 @@ Result<> OneShot::stream() {
     if (events[kErr].revents != 0) on_output(1);
     if (events[kResults].revents != 0) on_results();
     if (events[kStdin].revents != 0) {
-      stdin_left_.resize(65536);
-      const ssize_t got = ::read(hooks_.stdin_fd, stdin_left_.data(), stdin_left_.size());
-      stdin_left_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+      char buffer[65536];
+      const ssize_t got = ::read(hooks_.stdin_fd, buffer, sizeof buffer);
+      stdin_left_.assign(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
       if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) stdin_ended_ = true;
       if (hooks_.on_input && !hooks_.on_input(stdin_left_)) wants_stop_ = true;
       if (stdin_ended_ && !request_.exec.terminal) guest_stdin_.reset();

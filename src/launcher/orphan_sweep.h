@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/id.h"
@@ -35,9 +36,9 @@ struct SweptOrphans {
   bool operator==(const SweptOrphans&) const = default;
 };
 
-// Unmounts what is mounted over the records of dead launchers, which then are seen and swept as
-// such. Before sweep_dead_launchers().
-int sweep_orphaned_mounts(const std::string& base);
+// Unmounts what dead launchers of earlier versions mounted over their records, which then are seen
+// and swept as such. Before sweep_dead_launchers(). `mountinfo`: our own, of now.
+int sweep_orphaned_mounts(const std::string& base, std::string_view mountinfo);
 
 // Removes empty cgroups and directories of launchers that have no record. After
 // sweep_dead_launchers().

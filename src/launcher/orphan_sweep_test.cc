@@ -1,7 +1,9 @@
 #include "launcher/orphan_sweep.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +16,7 @@
 
 #include "launcher/sandbox/process_maker.h"
 #include "launcher/state_dir.h"
+#include "probe/cgroups/cgroup_layout.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -169,7 +172,7 @@ int mounts_are_swept(const std::string& base, const std::string& alive_path) {
       !mount_at(base + "/other")) {
     return 1;
   }
-  if (sweep_orphaned_mounts(base) != 2) return 2;
+  if (sweep_orphaned_mounts(base, probe::read_mountinfo()) != 2) return 2;
   if (::rmdir(dead.c_str()) != 0) return 3;
   // Still mounted: the covered directory is busy.
   if (::rmdir(alive_path.c_str()) == 0 || errno != EBUSY) return 4;
@@ -178,9 +181,13 @@ int mounts_are_swept(const std::string& base, const std::string& alive_path) {
 
 TEST_F(OrphanSweep, UnmountsWhatADeadLauncherMountedAndNotALiveOnes) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-  const StateDir alive = StateDir::claim(paths_.base).value();
+  // As earlier versions did.
+  const std::string alive = paths_.base + "/" + LauncherId::make().str();
+  fs::create_directories(alive);
+  const UniqueFd lock(::open(alive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(mounts_are_swept(paths_.base, alive.path()));
+  if (child == 0) ::_exit(mounts_are_swept(paths_.base, alive));
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));

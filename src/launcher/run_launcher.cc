@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "launcher/delegated_cgroups.h"
@@ -31,8 +34,8 @@ namespace {
 // Of a sandbox on a host with few processes: an interpreter with some threads.
 constexpr std::uint32_t kLeastPids = 32;
 
-sys::CgroupRoots cgroup_roots() {
-  const probe::CgroupLayout layout = probe::detect_cgroup_layout();
+sys::CgroupRoots cgroup_roots(std::string_view mountinfo) {
+  const probe::CgroupLayout layout = probe::detect_cgroup_layout(mountinfo);
   const auto v1 = [&](const char* controller) {
     const auto found = layout.v1_mounts.find(controller);
     return found != layout.v1_mounts.end() ? found->second : std::string();
@@ -109,11 +112,17 @@ Result<> run_launcher(const LauncherOptions& options) {
   if (options.sandboxes != 0) {
     policy.max_sandboxes = std::min(policy.max_sandboxes, options.sandboxes);
   }
-  const sys::CgroupRoots roots = rootless ? delegated_cgroup_roots(shared) : cgroup_roots();
+  const std::string mountinfo = probe::read_mountinfo();
+  const sys::CgroupRoots roots =
+      rootless ? delegated_cgroup_roots(shared) : cgroup_roots(mountinfo);
   const std::string base = default_state_base();
-  sweep_orphaned_mounts(base);
-  sweep_dead_launchers(base, roots);
-  sweep_orphans({.base = base, .homes = homes_below(base), .roots = roots});
+  sweep_orphaned_mounts(base, mountinfo);
+  // A private launcher does so while the broker of its sandbox starts.
+  std::function<void()> sweep = [base, roots] {
+    sweep_dead_launchers(base, roots);
+    sweep_orphans({.base = base, .homes = homes_below(base), .roots = roots});
+  };
+  if (shared) std::exchange(sweep, nullptr)();
   TRY(StateDir state, StateDir::claim(base));
   MakerConfig config;
   config.agent_path = options.agent_path;
@@ -121,6 +130,7 @@ Result<> run_launcher(const LauncherOptions& options) {
   config.templates_dir = options.templates;
   config.zygotes = options.zygotes;
   config.rootless = rootless;
+  config.sandboxes = shared ? Expected::kMany : Expected::kOne;
   UniqueFd listener;
   if (shared) {
     TRY(listener, listen_at(options.listen));
@@ -133,7 +143,9 @@ Result<> run_launcher(const LauncherOptions& options) {
     TRY_OK(sys::keep_capabilities_across_uid_changes());
   }
   const std::uint32_t most = shared ? policy.max_sandboxes : 1;
-  config.shares = probe::shares_of(probe::read_host_tables(), policy.max_sandboxes);
+  config.read_shares = [sandboxes = policy.max_sandboxes] {
+    return probe::shares_of(probe::read_host_tables(), sandboxes);
+  };
   sys::CgroupParents parents(roots);
   if (shared) {
     const sys::CgroupTotals totals = totals_of_host(policy);
@@ -143,11 +155,12 @@ Result<> run_launcher(const LauncherOptions& options) {
       policy.max_pids = std::min(policy.max_pids, std::max(kLeastPids, totals.pids / 16));
     }
   }
-  // After all that are there before the first sandbox.
-  const std::vector<UniqueFd> locked = lock_own_cgroups(roots, state.id());
+  // After all that are there before the first sandbox. A private launcher has none yet.
+  std::vector<UniqueFd> locked;
+  if (shared) locked = lock_own_cgroups(roots, state.id());
   SandboxMaker maker(std::move(config), policy, roots, std::move(state), std::move(parents));
-  const auto served =
-      serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd), options.owner);
+  const auto served = serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd),
+                                    options.owner, std::move(sweep));
   if (shared) ::unlink(options.listen.c_str());
   return served;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,8 +19,17 @@ namespace {
 constexpr const char* kCgroupPrefix = "glovebox-";
 constexpr const char* kRootBase = "/run/glovebox";
 
-UniqueFd open_state_directory(int at, const char* name) {
-  return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+constexpr const char* kScratch = "/scratch";
+
+// Earlier versions had directories.
+UniqueFd open_record(int at, const char* name) {
+  return UniqueFd(::openat(at, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+}
+
+bool remove_record(int at, const char* name, int record) {
+  struct stat info {};
+  const bool directory = ::fstat(record, &info) == 0 && S_ISDIR(info.st_mode);
+  return ::unlinkat(at, name, directory ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
 }
 
 std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
@@ -61,20 +71,25 @@ Result<StateDir> StateDir::claim(const std::string& base) {
     if ((info.st_mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
       return fail(Error::from_errno("chmod " + base));
     }
+    const std::string scratch = base + kScratch;
+    if (::mkdir(scratch.c_str(), 0700) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("make " + scratch));
+    }
     LauncherId id = LauncherId::make();
     const std::string path = base + "/" + id.str();
-    if (::mkdir(path.c_str(), 0700) != 0) {
+    UniqueFd lock(
+        ::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock) {
       if (errno == EEXIST) continue;
       return fail(Error::from_errno("make " + path));
     }
-    UniqueFd lock = open_state_directory(AT_FDCWD, path.c_str());
-    // Between the two calls a sweeping launcher may have taken the new directory for a dead
-    // launcher's and locked or removed it: then another id is tried.
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
+    // Between the two calls a sweeping launcher may have taken the new file for a dead launcher's
+    // and locked or removed it: then another id is tried.
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
       return StateDir(base, std::move(id), std::move(lock));
     }
   }
-  return fail(Errc::kUnavailable, "could not create and lock a launcher directory in " + base);
+  return fail(Errc::kUnavailable, "could not create and lock a launcher's record in " + base);
 }
 
 StateDir::~StateDir() { remove(); }
@@ -82,11 +97,13 @@ StateDir::~StateDir() { remove(); }
 void StateDir::remove() {
   if (!lock_) return;
   // Removed while locked, so that no sweep takes it for a dead launcher's.
-  if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) {
-    log::warn("the launcher's directory could not be removed", {{"path", path_}});
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
+    log::warn("the launcher's record could not be removed", {{"path", path_}});
   }
   lock_.reset();
 }
+
+std::string StateDir::scratch() const { return base_ + kScratch; }
 
 std::string StateDir::home_of(const SandboxId& sandbox) const {
   return homes_below(base_) + "/" + home_prefix(id_) + sandbox.str();
@@ -107,13 +124,13 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
   while (const dirent* entry = ::readdir(dir.get())) {
     const auto id = LauncherId::parse(entry->d_name);
     if (!id) continue;
-    const UniqueFd lock = open_state_directory(::dirfd(dir.get()), entry->d_name);
+    const UniqueFd lock = open_record(::dirfd(dir.get()), entry->d_name);
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a live launcher
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
-    // A later sweep finds the rest by this directory, so it is removed last.
+    // A later sweep finds the rest by this record, so it is removed last.
     if (!remove_homes(base, *id)) continue;
-    if (::unlinkat(::dirfd(dir.get()), entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
-      log::warn("the directory of a dead launcher could not be removed", {{"launcher", id->str()}});
+    if (!remove_record(::dirfd(dir.get()), entry->d_name, lock.get())) {
+      log::warn("the record of a dead launcher could not be removed", {{"launcher", id->str()}});
       continue;
     }
     log::info("cleaned up after a dead launcher",

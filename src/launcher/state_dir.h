@@ -1,4 +1,4 @@
-// A launcher's identity on this host: an id and a locked directory. Everything a launcher makes
+// A launcher's identity on this host: an id and a locked file. Everything a launcher makes
 // that outlives a process carries the id, so that the next launcher can clean up after one that was
 // killed, and can tell it from a live one by the lock alone.
 #pragma once
@@ -14,19 +14,21 @@ namespace glovebox::launcher {
 
 class StateDir {
  public:
-  // Below `base` (made if missing, 0711): "<base>/<id>", locked for as long as this object lives.
+  // Below `base` (made if missing, 0711): "<base>/<id>", locked for as long as this object lives. A
+  // file, because ext4 takes up to a millisecond to let go of a removed directory.
   static Result<StateDir> claim(const std::string& base);
   StateDir(StateDir&&) = default;
   StateDir& operator=(StateDir&&) = default;
   ~StateDir();
-  // Removes the directory and gives up the lock; the destructor does the same.
+  // Removes the file and gives up the lock; the destructor does the same.
   void remove();
 
   const LauncherId& id() const { return id_; }
   const std::string& path() const { return path_; }
   const std::string& base() const { return base_; }
-  // The private directory of a process-engine sandbox. Not in the launcher's own directory, over
-  // which it mounts; and for root not in /run, which may be noexec.
+  // An empty directory over which each launcher mounts in its own mount namespace.
+  std::string scratch() const;
+  // The private directory of a process-engine sandbox; for root not in /run, which may be noexec.
   std::string home_of(const SandboxId& sandbox) const;
   // With this begin the names of all its cgroups.
   std::string cgroup_prefix() const;

@@ -57,6 +57,24 @@ TEST_F(StateDirTest, ASweepTakesWhatADeadOneLeft) {
   EXPECT_TRUE(fs::exists(roots_.v2 + "/foreign"));
 }
 
+TEST_F(StateDirTest, ADeadOnesRecordIsAFileOrOfAnEarlierVersionADirectory) {
+  std::string killed;
+  {
+    StateDir dir = StateDir::claim(base_).value();
+    killed = dir.path();
+    ASSERT_TRUE(fs::is_regular_file(killed));
+    EXPECT_TRUE(fs::is_directory(dir.scratch()));
+    fs::rename(killed, killed + "-aside");
+  }
+  fs::rename(killed + "-aside", killed);  // as one that was killed leaves it
+  const std::string earlier = base_ + "/" + LauncherId::make().str();
+  fs::create_directory(earlier);
+  EXPECT_EQ(sweep_dead_launchers(base_, roots_), 2);
+  EXPECT_FALSE(fs::exists(killed));
+  EXPECT_FALSE(fs::exists(earlier));
+  EXPECT_TRUE(fs::is_directory(base_ + "/scratch")) << "which all launchers use";
+}
+
 TEST_F(StateDirTest, RefusesADirectoryThatOthersCanWrite) {
   fs::create_directories(base_);
   ::chmod(base_.c_str(), 0777);

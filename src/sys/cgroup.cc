@@ -382,18 +382,14 @@ Result<> Cgroup::remove_parts(bool memory_too) {
 }
 
 Result<> Cgroup::remove_part(Part& part, bool waits) {
-  TRY(const UniqueFd parent, open_dir(AT_FDCWD, part.parent));
-  // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
-  if (part.memory && !part.v2 &&
-      read_cgroup_number(part.dir.get(), "memory.usage_in_bytes").value_or(1) != 0) {
-    (void)write_control(part.dir.get(), "memory.force_empty", "0");
-  }
-  auto removed = remove_cgroup_directory(parent.get(), name_, waits ? 2 : 0);
+  const std::string path = part.parent + "/" + name_;
+  if (part.memory && !part.v2) drop_charged_pages(part.dir.get());
+  auto removed = remove_cgroup_directory(AT_FDCWD, path, waits ? 2 : 0);
   if (removed || !waits) return removed;
   // A process in it did not die with the sandbox.
   if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
   kill_cgroup_members(part.dir.get());
-  return remove_cgroup_directory(parent.get(), name_);
+  return remove_cgroup_directory(AT_FDCWD, path);
 }
 
 Result<> Cgroup::remove_now() {
@@ -441,7 +437,7 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
       kill_cgroups_below(group.get());
       if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
       remove_cgroups_below(group.get());
-      (void)write_control(group.get(), "memory.force_empty", "0");
+      drop_charged_pages(group.get());
       if (remove_cgroup_directory(::dirfd(dir.get()), name)) {
         ++removed;
       } else {

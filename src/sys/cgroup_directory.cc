@@ -31,6 +31,17 @@ void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 // What a launcher has below one of its parents: tenants, sandboxes, a nursery.
 constexpr int kMaxDepth = 3;
 
+// Whether a v1 memory cgroup may have pages of processes or files. The kernel adds these to
+// `usage_in_bytes` at once, together with its own memory and with what each CPU has charged in
+// advance (64 pages). Neither of the two keeps a removed cgroup: its own memory moves to the parent,
+// and what is charged in advance is returned. `memory.stat` would name the pages, but up to two
+// seconds later. The kernel's own is read last, because by now it only shrinks.
+bool may_have_pages(int dir_fd) {
+  const auto all = read_cgroup_number(dir_fd, "memory.usage_in_bytes");
+  const auto kernel = read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes");
+  return !all || *all > kernel.value_or(0);
+}
+
 void for_each_child(int dir_fd, const std::function<void(int, const std::string&)>& call) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)),
                                                 ::closedir);
@@ -55,7 +66,7 @@ void remove_down_to(int dir_fd, int depth) {
   if (depth == 0) return;
   for_each_child(dir_fd, [dir_fd, depth](int child, const std::string& name) {
     remove_down_to(child, depth - 1);
-    (void)write_control(child, "memory.force_empty", "0");
+    drop_charged_pages(child);
     (void)remove_cgroup_directory(dir_fd, name);
   });
 }
@@ -122,6 +133,16 @@ Result<> move_cgroup_members(const std::string& from, const std::string& to) {
 }
 
 void kill_cgroups_below(int dir_fd) { kill_down_to(dir_fd, kMaxDepth); }
+
+void drop_charged_pages(int dir_fd) {
+  if (!may_have_pages(dir_fd)) return;
+  // No more than the kernel's own memory: to get there, the kernel returns what is charged in
+  // advance and drops pages of files. Mostly that is all, in a fifth of the time of force_empty,
+  // which first waits for a task on every CPU.
+  const auto kernel = read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes");
+  (void)write_control(dir_fd, "memory.limit_in_bytes", std::to_string(kernel.value_or(0)));
+  if (may_have_pages(dir_fd)) (void)write_control(dir_fd, "memory.force_empty", "0");
+}
 
 Result<> remove_cgroup_directory(int parent_fd, const std::string& name, int max_tries) {
   for (int tries = 0;; ++tries) {

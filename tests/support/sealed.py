@@ -25,7 +25,7 @@ GLOVEBOX = os.path.join(BIN, "glovebox")
 LAUNCHER = os.path.join(BIN, "glovebox-launcher")
 STATE = "/run/glovebox"
 # Files of a launcher's directory that stay on purpose.
-KEPT = {"slices", "layers"}
+KEPT = {"slices", "layers", "scratch"}
 # For dd: touches 500 MB in a single call into the kernel. A program that runs code of its own
 # between its pages can make the kernel read that code again and again, for seconds, before it
 # gives up and kills; this cannot.

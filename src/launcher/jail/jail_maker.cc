@@ -81,7 +81,7 @@ Result<Nursery> JailMaker::start_nursery() {
     }
   }
   return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1,
-                        zygote_cleanup_);
+                        parts_.sandboxes, zygote_cleanup_);
 }
 
 // Modules and variables are code: a client that may name them runs its own program in the zygote,
@@ -136,11 +136,14 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   return zygote;
 }
 
+// What a jail needs after its broker has been asked for it: the first time, that takes as long as the
+// broker's start.
 Result<> JailMaker::prepare_files() {
+  if (!shares_) shares_ = parts_.read_shares();
   if (files_) return {};
   TRY_OK(enter_mount_namespace());
   TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
-  TRY(RootBuilder files, RootBuilder::open(parts_.state->path(), layer));
+  TRY(RootBuilder files, RootBuilder::open(parts_.state->scratch(), layer));
   files_.emplace(std::move(files));
   return {};
 }
@@ -149,7 +152,7 @@ JailResources JailMaker::resources() {
   return {.policy = parts_.policy,
           .parents = parts_.parents,
           .state = parts_.state,
-          .shares = parts_.shares,
+          .shares = &shares_,
           .rootless = parts_.rootless,
           .slices = parts_.slices,
           .files = &files_,
@@ -225,6 +228,7 @@ void JailMaker::finish(JailSetup& setup, Result<bool> done) {
   if (done) {
     Sandbox sandbox = setup.take_sandbox();
     setups_.erase(at);
+    has_made_ = true;
     if (ticket == kSpareTicket) {
       spare_.emplace(std::move(sandbox));
     } else {

@@ -28,8 +28,9 @@ class JailMaker {
   struct Parts {
     std::string layers_dir;
     bool rootless = false;
+    Expected sandboxes = Expected::kMany;
     ZygoteBounds zygotes;
-    SandboxShares shares;
+    std::function<SandboxShares()> read_shares;
     // The launcher's, which outlive this object.
     const Policy* policy = nullptr;
     const sys::CgroupRoots* roots = nullptr;
@@ -68,6 +69,12 @@ class JailMaker {
   }
   void make_spare();
   void drop_spare();
+  // What jails are made from, once the only one that is expected is made: taking it down waits for
+  // two RCU grace periods, and nobody waits for the launcher while the jail runs.
+  bool can_drop_files() const {
+    return parts_.sandboxes == Expected::kOne && has_made_ && files_ && setups_.empty();
+  }
+  void drop_files() { files_.reset(); }
   // Read-only mounts that are kept for the next runs.
   void drop_idle_mounts(Clock::time_point now) {
     if (files_) files_->kept().drop_idle(now);
@@ -95,6 +102,7 @@ class JailMaker {
 
   Parts parts_;
   bool in_own_namespace_ = false;
+  std::optional<SandboxShares> shares_;
   std::optional<RootBuilder> files_;
   // Can be removed only after the nurseries and the tenants' cgroups in it.
   std::optional<sys::CgroupFamily> family_;
@@ -108,6 +116,7 @@ class JailMaker {
   std::list<JailSetup> setups_;
   std::vector<Made> made_;
   std::optional<Sandbox> spare_;
+  bool has_made_ = false;
   bool can_make_spares_ = true;
 };
 

@@ -103,8 +103,20 @@ Result<> JailSetup::send_basics() {
   std::vector<int> passed = {dev.get()};
   for (std::size_t i = first; i < join_files_.size(); ++i) passed.push_back(join_files_[i].get());
   const wire::SandboxBasics basics{static_cast<std::uint8_t>(join_files_.size() - first),
-                                   request_.create.network, resources_.shares};
-  return send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed);
+                                   request_.create.network, **resources_.shares};
+  TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed));
+  TRY(upper_, (*resources_.files)->build_upper(request_.create.limits, owner_with(-1)));
+  return {};
+}
+
+Owner JailSetup::owner_with(int userns) const {
+  const std::optional<UidSlices>& slices = *resources_.slices;
+  return {.host_uid = slice_ ? slices->host_uid(*slice_) : 0,
+          .userns = userns,
+          .own_slice = slice_.has_value(),
+          .kind = is_session() ? RootKind::kSession : RootKind::kRun,
+          // A host with few runs keeps nothing.
+          .keeps_lower = slice_ && slices->is_used_again(*slice_)};
 }
 
 int JailSetup::event_fd() const {
@@ -163,20 +175,14 @@ Result<> JailSetup::on_hello() {
       hello.sender_pid <= 0) {
     return fail(Errc::kProtocol, "the sandbox's first process did not send its hello");
   }
-  const std::uint32_t host_uid = slice_ ? (*resources_.slices)->host_uid(*slice_) : 0;
-  const Owner owner{.host_uid = host_uid,
-                    .userns = hello.fds[0].get(),
-                    .own_slice = slice_.has_value(),
-                    .kind = is_session() ? RootKind::kSession : RootKind::kRun,
-                    // A host with few runs keeps nothing.
-                    .keeps_lower = slice_ && (*resources_.slices)->is_used_again(*slice_)};
+  const Owner owner = owner_with(hello.fds[0].get());
   RootBuilder& builder = **resources_.files;
-  TRY(SandboxMounts files, builder.build(request.limits, owner, layers_));
+  TRY(SandboxMounts files, builder.build(std::move(upper_), owner, layers_));
   const MountContext mounting{*resources_.policy, resources_.rootless, builder};
   const std::span<const UniqueFd> fds = request_.fds;
   TRY(const std::vector<UniqueFd> mounts,
       build_mounts(mounting, request.mounts, fds.empty() ? fds : fds.subspan(is_session() ? 2 : 1),
-                   request_.caller, host_uid));
+                   request_.caller, owner.host_uid));
   std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get(),
                              files.boot_id.get()};
   if (is_session()) passed.push_back(files.upper.get());

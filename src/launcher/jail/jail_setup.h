@@ -34,7 +34,7 @@ struct JailResources {
   const Policy* policy = nullptr;
   sys::CgroupParents* parents = nullptr;
   const StateDir* state = nullptr;
-  SandboxShares shares;
+  const std::optional<SandboxShares>* shares = nullptr;
   bool rootless = false;
   std::optional<UidSlices>* slices = nullptr;
   std::optional<RootBuilder>* files = nullptr;
@@ -63,7 +63,7 @@ class JailSetup {
 
   // Asks the broker for the sandbox.
   Result<> begin();
-  // Sends its first process what it starts with, while its files are being made. After begin().
+  // Sends its first process what it starts with, and makes what needs nothing of it. After begin().
   Result<> send_basics();
   // Goes as far as it can without waiting. True: it is done, take the sandbox.
   Result<bool> advance(Clock::time_point now);
@@ -88,6 +88,8 @@ class JailSetup {
   bool waits() const {
     return request_.create.waits || request_.create.warm || request_.fds.empty();
   }
+  // `userns`: of the sandbox, or -1 while there is none.
+  Owner owner_with(int userns) const;
   Result<bool> on_answer();
   Result<> on_hello();
   Result<> on_sealed();

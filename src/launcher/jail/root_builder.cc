@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "launcher/jail/idmap.h"
@@ -218,15 +219,23 @@ Result<UniqueFd> RootBuilder::build_dev() const {
   return sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong);
 }
 
-Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner,
+Result<UniqueFd> RootBuilder::build_upper(const Limits& limits, const Owner& owner) const {
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(UniqueFd upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY_OK(make_upper(upper.get(), owner));
+  return upper;
+}
+
+Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
                                          const std::vector<std::string>& layers) {
   SandboxMounts mounts;
+  mounts.upper = std::move(upper);
   mounts.idmapped = true;
   const bool keeps = owner.keeps_lower && owner.own_slice && owner.kind == RootKind::kRun &&
                      layers.empty() && can_use_detached_ && can_keep_;
   if (const KeptLower* kept =
           keeps ? kept_.find(owner.host_uid, KeptLowers::Clock::now()) : nullptr) {
-    TRY_OK(prepare_upper(mounts, limits, owner));
     TRY_OK(build_from_kept(mounts, *kept, owner));
     return mounts;
   }
@@ -244,7 +253,6 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   lower.push_back(std::move(skeleton));
   TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
   usr.push_back(std::move(hosts_usr));
-  TRY_OK(prepare_upper(mounts, limits, owner));
   if (owner.kind == RootKind::kSession && has_modules(layers)) {
     // npm takes the nearest parent with node_modules for the project; without this one it would be
     // "/", where a layer has its own.
@@ -254,19 +262,13 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   }
   if (can_use_detached_ && build_detached(mounts, lower, usr, owner)) {
     if (keeps && mounts.idmapped) keep(mounts, std::move(lower.back()), owner);
+    mounts.layers = std::move(lower);
+    std::move(usr.begin(), usr.end(), std::back_inserter(mounts.layers));
     return mounts;
   }
   can_use_detached_ = false;
   TRY_OK(build_attached(mounts, lower, usr, owner));
   return mounts;
-}
-
-Result<> RootBuilder::prepare_upper(SandboxMounts& mounts, const Limits& limits,
-                                    const Owner& owner) const {
-  std::vector<sys::MountOption> options = size_options(limits);
-  options.emplace_back("mode", "0755");
-  TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  return make_upper(mounts.upper.get(), owner);
 }
 
 // The mounts of an earlier run of the same slice, which were mapped and restricted as this one's

@@ -39,7 +39,10 @@ struct SandboxMounts {
   UniqueFd boot_id;          // a file with a boot id of its own
   UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
   bool idmapped = false;     // host files keep their owners inside
-  TemporaryMounts attached;  // destroyed after the sandbox was served: each umount takes a while
+  // Both are let go after the sandbox was served: each close and umount waits for an RCU grace
+  // period.
+  TemporaryMounts attached;
+  std::vector<UniqueFd> layers;
 };
 
 // The limits of a sandbox's writable filesystem, as mount options of a tmpfs.
@@ -75,9 +78,11 @@ class RootBuilder {
 
   // A copy of the prepared /dev.
   Result<UniqueFd> build_dev() const;
+  // The writable tmpfs of a sandbox; needs no user namespace in `owner` yet.
+  Result<UniqueFd> build_upper(const Limits& limits, const Owner& owner) const;
   // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
   // usr of a layer, if it has one, is stacked above the host's /usr.
-  Result<SandboxMounts> build(const Limits& limits, const Owner& owner,
+  Result<SandboxMounts> build(UniqueFd upper, const Owner& owner,
                               const std::vector<std::string>& layers = {});
 
   // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
@@ -97,7 +102,6 @@ class RootBuilder {
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
   Result<> make_upper(int tmpfs, const Owner& owner) const;
-  Result<> prepare_upper(SandboxMounts& mounts, const Limits& limits, const Owner& owner) const;
   Result<> build_from_kept(SandboxMounts& mounts, const KeptLower& kept, const Owner& owner) const;
   void keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& owner);
   Result<> build_root(SandboxMounts& mounts, std::span<const int> lower, const Owner& owner) const;

@@ -12,6 +12,7 @@
 
 #include "base/id.h"
 #include "base/unique_fd.h"
+#include "launcher/layers/file_digest.h"
 #include "launcher/layers/package_tool_files.h"
 #include "launcher/layers/runtime_files.h"
 #include "sys/remove_tree.h"
@@ -100,15 +101,11 @@ constexpr std::string_view kRecipe = "host-layer-7";
 
 // The name is a hash of what the layer is made from: a package upgrade on the host gives a new one.
 std::string layer_name() {
-  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a: a name, not a secret
-  const auto mix = [&hash](std::string_view bytes) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  };
+  std::uint64_t hash = kEmptyDigest;
+  const auto mix = [&hash](std::string_view bytes) { hash = digest_of(bytes, hash); };
   mix(kRecipe);
-  for (const RuntimeFile& file : runtime_files()) {
-    mix(file.path);
-    mix(file.bytes);
-  }
+  mix(std::to_string(runtime_files_digest()));
+  for (const RuntimeFile& file : runtime_files()) mix(file.path);
   for (const std::span<const LayerFile> files :
        {std::span<const LayerFile>(kOwnFiles), package_tool_files()}) {
     for (const LayerFile& file : files) {

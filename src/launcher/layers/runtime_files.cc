@@ -56,6 +56,8 @@ GBX_EMBED(gbx_context_sh, GBX_BASH_DIR "/context.sh");
 namespace glovebox::launcher {
 namespace {
 
+#include "runtime_files_digest.inc"  // made by gen_digest
+
 std::string_view between(const char* begin, const char* end) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
@@ -118,5 +120,7 @@ std::span<const RuntimeFile> runtime_files() {
   };
   return kFiles;
 }
+
+std::uint64_t runtime_files_digest() { return kRuntimeFilesDigest; }
 
 }  // namespace glovebox::launcher

@@ -2,6 +2,7 @@
 // program, so that they cannot be of another version.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -12,5 +13,7 @@ struct RuntimeFile {
   std::string_view bytes;
 };
 std::span<const RuntimeFile> runtime_files();
+// Of all their bytes, computed when this program was built.
+std::uint64_t runtime_files_digest();
 
 }  // namespace glovebox::launcher

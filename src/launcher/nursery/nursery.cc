@@ -47,11 +47,12 @@ Result<Pipe> make_pipe() {
 }  // namespace
 
 Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users, int cgroup,
-                               PendingZygoteCleanup& cleanup) {
+                               Expected sandboxes, PendingZygoteCleanup& cleanup) {
   TRY(SocketPair sockets, seqpacket_pair());
   TRY(Pipe go, make_pipe());
   TRY(Pipe failed, make_pipe());
   NurseryPlan plan;
+  plan.role = sandboxes == Expected::kMany ? "broker" : "broker-of-one";
   plan.go_fd = go.read_end.get();
   plan.agent_fd = agent.get();
   plan.socket_fd = sockets.theirs.get();

@@ -28,12 +28,15 @@ struct NurseryUsers {
   std::vector<UidExtent> map;  // empty: rootless, only that one user
 };
 
+// kOne: nothing is prepared for more sandboxes than one, which takes longer than it saves the first.
+enum class Expected : bool { kOne, kMany };
+
 class Nursery {
  public:
   // Returns while the broker is still starting; if it fails to, the first answer says why.
   // `cgroup` is the v2 cgroup to clone it into, or -1. `cleanup` outlives the nursery.
   static Result<Nursery> start(const UniqueFd& agent, const NurseryUsers& users, int cgroup,
-                               PendingZygoteCleanup& cleanup);
+                               Expected sandboxes, PendingZygoteCleanup& cleanup);
   Nursery(Nursery&& other) noexcept
       : cleanup_(other.cleanup_),
         pid_(std::exchange(other.pid_, 0)),

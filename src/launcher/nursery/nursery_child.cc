@@ -119,8 +119,7 @@ void run_nursery_child(const NurseryPlan& plan) noexcept {
   }
   if (failure.error == 0) {
     char name[] = "glovebox-agent";
-    char role[] = "broker";
-    char* const argv[] = {name, role, nullptr};
+    char* const argv[] = {name, const_cast<char*>(plan.role), nullptr};
     char* const envp[] = {nullptr};
     ::syscall(SYS_execveat, plan.agent_fd, "", argv, envp, AT_EMPTY_PATH);
     failure.error = errno;

@@ -4,6 +4,7 @@
 namespace glovebox::launcher {
 
 struct NurseryPlan {
+  const char* role = nullptr;  // the agent's argument
   int go_fd = -1;       // readable once the user namespace is mapped
   int agent_fd = -1;    // our program
   int socket_fd = -1;   // to the launcher

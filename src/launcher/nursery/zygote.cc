@@ -59,7 +59,9 @@ Result<Zygote> Zygote::start(const Template& description, StartOptions options) 
   wire::MakeZygote make = make_request(description, options.uid);
   Limits limits = description.limits;
   limits.disk_bytes = kDiskBytes;
-  TRY(const SandboxMounts mounts, options.files.build(limits, options.owner, description.layers));
+  TRY(UniqueFd upper, options.files.build_upper(limits, options.owner));
+  TRY(const SandboxMounts mounts,
+      options.files.build(std::move(upper), options.owner, description.layers));
   TRY(const UniqueFd dev, options.files.build_dev());
   TRY(const std::vector<UniqueFd> cgroups,
       options.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "launcher/policy/request_checks.h"
 #include "launcher/sandbox/process_maker.h"
-#include "launcher/templates/template_file.h"
 #include "model/template_rules.h"
 #include "sys/clone.h"
 #include "wire/guest/sandbox_plan.h"
@@ -69,8 +68,9 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
           [this](const std::string& id) { return layer_store_.use(id, LayerStore::Counts::kYes); }),
       jails_({.layers_dir = config_.layers_dir,
               .rootless = config_.rootless,
+              .sandboxes = config_.sandboxes,
               .zygotes = config_.zygotes,
-              .shares = config_.shares,
+              .read_shares = config_.read_shares,
               .policy = &policy_,
               .roots = &roots_,
               .parents = &parents_,
@@ -79,12 +79,12 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
               .slices = &slices_,
               .prepare_users = [this] { return prepare_users(); },
               .layer_store = &layer_store_}) {
-  reload_templates();
+  if (config_.sandboxes == Expected::kMany) reload_templates();
 }
 
-void SandboxMaker::reload_templates() {
+std::vector<Template> SandboxMaker::usable(std::vector<TemplateFile> files) const {
   std::vector<Template> good;
-  for (TemplateFile& loaded : load_templates(config_.templates_dir)) {
+  for (TemplateFile& loaded : files) {
     if (loaded.content) {
       if (auto checked = check_layers(loaded.content->layers); !checked) {
         log::warn("a template is ignored", {{"error", checked.error().message()}});
@@ -96,7 +96,23 @@ void SandboxMaker::reload_templates() {
       log::warn("a template is ignored", {{"error", loaded.content.error().message()}});
     }
   }
-  administrator_templates_ = std::move(good);
+  return good;
+}
+
+void SandboxMaker::know_template(const std::string& name) {
+  if (knows_all_templates_ || jails_.nurseries().find(name) != nullptr) return;
+  for (Template& one : usable(load_template(config_.templates_dir, name))) {
+    jails_.nurseries().put_template(std::move(one));
+  }
+}
+
+void SandboxMaker::know_all_templates() {
+  if (!knows_all_templates_) reload_templates();
+}
+
+void SandboxMaker::reload_templates() {
+  knows_all_templates_ = true;
+  administrator_templates_ = usable(load_templates(config_.templates_dir));
   std::vector<Template> all = administrator_templates_;
   for (Template& one : definitions_.derive(administrator_templates_, policy_))
     all.push_back(std::move(one));
@@ -104,6 +120,7 @@ void SandboxMaker::reload_templates() {
 }
 
 Result<> SandboxMaker::define_template(const TemplateDefinition& definition, const Client* owner) {
+  know_all_templates();
   TRY(Template made, definitions_.define(definition, owner, administrator_templates_, policy_));
   jails_.nurseries().put_template(std::move(made));
   return {};
@@ -142,6 +159,7 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
                                                   const Client* client, std::uint64_t ticket) {
   wire::CreateSandbox request = asked;
   request.limits = within_ceilings(policy_, asked.limits);
+  know_template(request.template_name);
   TRY_OK(check(request, fds.size(), caller));
   TRY_OK(check_link(fds[0].get()));
   if (request.session) TRY_OK(check_link(fds[1].get()));
@@ -391,6 +409,7 @@ Result<Limits> SandboxMaker::checked_limits(const Limits& asked) const {
 }
 
 Result<> SandboxMaker::prepare_template(const std::string& name) {
+  know_template(name);
   return jails_.nurseries().prepare(name);
 }
 

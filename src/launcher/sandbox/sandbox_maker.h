@@ -6,6 +6,7 @@
 // thread; outlives every sandbox.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
 #include "launcher/templates/template_definitions.h"
+#include "launcher/templates/template_file.h"
 #include "sys/cgroup_parents.h"
 #include "wire/launcher/launcher_messages.h"
 
@@ -30,8 +32,9 @@ struct MakerConfig {
   std::string layers_dir;
   std::string templates_dir;
   bool rootless = false;
+  Expected sandboxes = Expected::kMany;
   ZygoteBounds zygotes;
-  SandboxShares shares;
+  std::function<SandboxShares()> read_shares;  // called once
 };
 
 class SandboxMaker {
@@ -59,6 +62,8 @@ class SandboxMaker {
   LayerStore& layer_store() { return layer_store_; }
   Result<> prepare_template(const std::string& name);
   void reload_templates();
+  // Reads those that are not known yet, if only one is expected to be needed.
+  void know_all_templates();
   // Templates that a server defines.
   Result<> define_template(const TemplateDefinition& definition, const Client* owner);
   Result<> forget_template(const std::string& id, const Client* owner);
@@ -74,6 +79,8 @@ class SandboxMaker {
   void shut_down();
 
  private:
+  std::vector<Template> usable(std::vector<TemplateFile> files) const;
+  void know_template(const std::string& name);
   Result<> prepare_users();
   Result<> check_room() const;
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
@@ -96,6 +103,7 @@ class SandboxMaker {
   // Declared before everything that holds layers.
   LayerStore layer_store_;
   std::vector<Template> administrator_templates_;  // as they were read last
+  bool knows_all_templates_ = false;
   TemplateDefinitions definitions_;
   JailMaker jails_;
 };

@@ -43,7 +43,10 @@ Result<> EventLoop::run() {
   const sigset_t signals = handled_signals();
   signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   JailMaker& jails = parts_.maker.jails();
-  if (!parts_.clients.is_private()) parts_.maker.layer_store().sweep();
+  if (!parts_.clients.is_private()) {
+    packages_.emplace();
+    parts_.maker.layer_store().sweep();
+  }
   while (true) {
     if (!stopping_ && parts_.clients.owner_has_exited()) stop();
     if (stopping_) {
@@ -86,8 +89,18 @@ bool EventLoop::is_finished() const {
 }
 
 void EventLoop::finish() {
+  do_idle_work();
   parts_.sandboxes.clean_up_all();
   parts_.layer_requests.shut_down();
+}
+
+bool EventLoop::has_idle_work() const {
+  return parts_.when_idle || parts_.maker.jails().can_drop_files();
+}
+
+void EventLoop::do_idle_work() {
+  if (parts_.when_idle) std::exchange(parts_.when_idle, nullptr)();
+  if (parts_.maker.jails().can_drop_files()) parts_.maker.jails().drop_files();
 }
 
 EventLoop::PollSet EventLoop::poll_set() const {
@@ -116,13 +129,17 @@ Result<> EventLoop::wait(PollSet& set) {
   may_create_ =
       parts_.dispatcher.has_pending_creates() && !stopping_ && jails.under_way() < kMaxUnderWay;
   const bool spare = wants_spare();
-  const int timeout = may_create_ ? 0
-                      : stopping_ ? kStopPollMs
-                      : spare     ? spare_timeout_ms()
-                                  : timeout_ms();
+  const bool idle_work = has_idle_work();
+  const int timeout = may_create_ || idle_work ? 0
+                      : stopping_              ? kStopPollMs
+                      : spare                  ? spare_timeout_ms()
+                                               : timeout_ms();
   const int ready = ::poll(set.events.data(), set.events.size(), timeout);
   if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
-  if (ready == 0 && spare && !may_create_) jails.make_spare();  // the launcher is idle
+  if (ready == 0 && !may_create_) {  // the launcher is idle
+    if (spare) jails.make_spare();
+    if (idle_work) do_idle_work();
+  }
   return {};
 }
 
@@ -186,7 +203,7 @@ void EventLoop::handle_periodic(Clock::time_point now) {
 // The kernel leaves it undefined what an overlay shows whose lower files change, as they do in a
 // package upgrade. Once it is over, nothing that was made from the old files is handed out.
 void EventLoop::check_host_packages() {
-  if (parts_.clients.is_private() || !packages_.have_changed()) return;
+  if (!packages_ || !packages_->have_changed()) return;
   log::warn("the host's packages have changed; zygotes and waiting sandboxes are replaced");
   parts_.maker.host_files_changed();
 }

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,8 +35,9 @@ class EventLoop {
     TemplateRequests& template_requests;
     LayerRequests& layer_requests;
     RequestDispatcher& dispatcher;
+    std::function<void()> when_idle;  // called once: when it first has to wait, or at the end
   };
-  explicit EventLoop(const Parts& parts) : parts_(parts) {}
+  explicit EventLoop(Parts parts) : parts_(std::move(parts)) {}
 
   // SIGTERM, SIGINT and SIGHUP wait from now on, until run() handles them.
   static void block_signals();
@@ -54,6 +58,8 @@ class EventLoop {
   void finish();
   PollSet poll_set() const;
   Result<> wait(PollSet& set);
+  bool has_idle_work() const;
+  void do_idle_work();
   int timeout_ms() const;
   int spare_timeout_ms() const;
   bool wants_spare() const;
@@ -64,7 +70,7 @@ class EventLoop {
   void check_host_packages();
 
   Parts parts_;
-  HostPackageWatch packages_;
+  std::optional<HostPackageWatch> packages_;  // not of a private launcher
   UniqueFd signals_;
   bool stopping_ = false;
   Clock::time_point stop_deadline_ = Clock::time_point::max();

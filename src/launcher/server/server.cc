@@ -14,7 +14,7 @@
 namespace glovebox::launcher {
 
 Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
-                       UniqueFd client, pid_t owner) {
+                       UniqueFd client, pid_t owner, std::function<void()> when_idle) {
   TRY(SandboxWatch watch, SandboxWatch::open());
   ClientConnections clients(std::move(listener), owner);
   SandboxTable sandboxes(maker, clients, std::move(watch), max_sandboxes);
@@ -35,7 +35,8 @@ Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueF
                   .sandbox_requests = sandbox_requests,
                   .template_requests = template_requests,
                   .layer_requests = layer_requests,
-                  .dispatcher = dispatcher});
+                  .dispatcher = dispatcher,
+                  .when_idle = std::move(when_idle)});
   return loop.run();
 }
 

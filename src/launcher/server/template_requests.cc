@@ -8,6 +8,7 @@ namespace glovebox::launcher {
 
 void TemplateRequests::become_server(Client& client) {
   client.caller.is_server = true;
+  maker_.know_all_templates();
   for (const std::string& name : maker_.jails().nurseries().names()) {
     if (maker_.may_use(name, &client)) client.changed_templates.insert(name);
   }

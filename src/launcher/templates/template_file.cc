@@ -307,9 +307,13 @@ Result<Template> parse_template(const std::string& text, const std::string& name
   return made;
 }
 
-std::vector<Template> built_in_templates() {
+namespace {
+
+// `only`: null for all of them.
+std::vector<Template> built_in_templates(const std::string* only) {
   std::vector<Template> all;
   for (const BuiltIn& one : kBuiltIn) {
+    if (only != nullptr && one.name != *only) continue;
     auto made = parse_template(one.text, one.name, "built in");
     if (!made) continue;  // a unit test checks that they are all valid
     made->built_in = true;
@@ -319,8 +323,6 @@ std::vector<Template> built_in_templates() {
             [](const Template& a, const Template& b) { return a.name < b.name; });
   return all;
 }
-
-namespace {
 
 Result<> check_owner(int fd, const std::string& path, mode_t kind) {
   struct stat info {};
@@ -368,11 +370,9 @@ Result<std::set<std::string>> toml_files(int directory, const std::string& path)
   return found;
 }
 
-}  // namespace
-
-std::vector<TemplateFile> load_templates(const std::string& directory) {
+std::vector<TemplateFile> load(const std::string& directory, const std::string* only) {
   std::map<std::string, TemplateFile> all;
-  for (Template& one : built_in_templates()) {
+  for (Template& one : built_in_templates(only)) {
     std::string name = one.name;
     all.insert_or_assign(name, TemplateFile{name, "built in", std::move(one)});
   }
@@ -386,6 +386,7 @@ std::vector<TemplateFile> load_templates(const std::string& directory) {
     TRY(const std::set<std::string> files, toml_files(dir.get(), directory));
     for (const std::string& entry : files) {
       const std::string name = entry.substr(0, entry.size() - 5);
+      if (only != nullptr && name != *only) continue;
       const std::string path = directory + "/" + entry;
       all.insert_or_assign(name, TemplateFile{name, path, read_file(dir.get(), entry, name, path)});
     }
@@ -398,6 +399,18 @@ std::vector<TemplateFile> load_templates(const std::string& directory) {
     sorted.push_back({"", directory, fail(std::move(overlaid.error()))});
   }
   return sorted;
+}
+
+}  // namespace
+
+std::vector<Template> built_in_templates() { return built_in_templates(nullptr); }
+
+std::vector<TemplateFile> load_templates(const std::string& directory) {
+  return load(directory, nullptr);
+}
+
+std::vector<TemplateFile> load_template(const std::string& directory, const std::string& name) {
+  return load(directory, &name);
 }
 
 }  // namespace glovebox::launcher

@@ -42,4 +42,8 @@ std::vector<Template> built_in_templates();
 // directory or file that root does not own, or that others can write, is invalid.
 std::vector<TemplateFile> load_templates(const std::string& directory);
 
+// The one of this name, as it would be among all; empty if there is none. Parsing all of them takes
+// as long as starting a program.
+std::vector<TemplateFile> load_template(const std::string& directory, const std::string& name);
+
 }  // namespace glovebox::launcher

@@ -218,6 +218,26 @@ TEST_F(TemplateDirectory, ABadFileSpoilsOnlyItsOwnTemplate) {
   EXPECT_TRUE(find(all, "python-data")->content);
 }
 
+TEST_F(TemplateDirectory, OneByItselfIsAsAmongAll) {
+  write("base.toml", "runtime = \"none\"\nunknown = 1\n");
+  write("mine.toml", "runtime = \"python\"\n");
+  const auto all = load_templates(path_);
+  for (const std::string name : {"base", "node", "mine", "python-data"}) {
+    const auto one = load_template(path_, name);
+    ASSERT_EQ(one.size(), 1u) << name;
+    const TemplateFile* among = find(all, name);
+    ASSERT_NE(among, nullptr);
+    EXPECT_EQ(one[0].name, name);
+    EXPECT_EQ(one[0].file, among->file);
+    ASSERT_EQ(one[0].content.has_value(), among->content.has_value()) << name;
+    if (!one[0].content) continue;
+    EXPECT_EQ(*one[0].content, *among->content) << name;
+  }
+  EXPECT_FALSE(load_template(path_, "base")[0].content) << "no fallback to the built-in one";
+  EXPECT_TRUE(load_template(path_, "none").empty());
+  EXPECT_TRUE(load_template(path_, "../base").empty());
+}
+
 TEST_F(TemplateDirectory, WhatOthersMayWriteIsRefused) {
   write("open.toml", "", 0666);
   const std::string foreign = write("foreign.toml", "");

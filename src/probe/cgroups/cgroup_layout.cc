@@ -65,8 +65,12 @@ bool controllers_suffice(std::string_view cgroup_controllers) {
   return memory && pids;
 }
 
-CgroupLayout detect_cgroup_layout() {
-  CgroupLayout layout = parse_cgroup_mounts(read_file("/proc/self/mountinfo"));
+std::string read_mountinfo() { return read_file("/proc/self/mountinfo"); }
+
+CgroupLayout detect_cgroup_layout() { return detect_cgroup_layout(read_mountinfo()); }
+
+CgroupLayout detect_cgroup_layout(std::string_view mountinfo) {
+  CgroupLayout layout = parse_cgroup_mounts(mountinfo);
   if (!layout.v2_mount.empty()) {
     layout.v2_has_controllers =
         controllers_suffice(read_file(layout.v2_mount + "/cgroup.controllers"));

@@ -21,6 +21,9 @@ struct CgroupLayout {
 };
 
 CgroupLayout detect_cgroup_layout();
+// For who needs the text for something else as well: the kernel writes it anew for each reader.
+std::string read_mountinfo();
+CgroupLayout detect_cgroup_layout(std::string_view mountinfo);
 
 // The parts, for other hosts' texts in tests.
 CgroupLayout parse_cgroup_mounts(std::string_view mountinfo);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/fd_message.h"
@@ -64,9 +65,9 @@ Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
 // In the parent: maps the users of the sandbox's first process and lets it continue. The child
 // never returns.
 Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, UniqueFd cgroup,
-                              int launcher_socket, LearntProcMask& mask) {
-  const ProcMask& to_cover =
-      mask.get();  // once for many sandboxes, each of which would stat it all
+                              int launcher_socket, LearntProcMask* mask) {
+  // Once for many sandboxes, each of which would stat it all.
+  const ProcMask* to_cover = mask != nullptr ? &mask->get() : nullptr;
   int mapped[2];
   if (::pipe2(mapped, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   UniqueFd wait_end(mapped[0]);
@@ -120,7 +121,7 @@ Result<UniqueFd> make_zygote(const wire::MakeZygote& make, std::vector<UniqueFd>
 
 // The pidfd for the answer, or the error.
 Result<UniqueFd> handle_request(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
-                                int launcher_socket, LearntProcMask& mask) {
+                                int launcher_socket, LearntProcMask* mask) {
   if (const auto* make = std::get_if<wire::MakeSandbox>(&message);
       make != nullptr && !fds.empty()) {
     UniqueFd cgroup = fds.size() > 1 ? std::move(fds[1]) : UniqueFd();
@@ -133,21 +134,27 @@ Result<UniqueFd> handle_request(const wire::PlanMessage& message, std::vector<Un
 
 }  // namespace
 
-int run_broker(int launcher_socket) {
+int run_broker(int launcher_socket, Expects expects) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGCHLD,
            SIG_IGN);  // the launcher watches sandboxes by pidfd, so children need no wait()
   // A rootless nursery has only one user.
   (void)sys::keep_capabilities_across_uid_changes();
   limit_next_user_namespace();
-  give_next_networks_small_tables();
-  LearntProcMask mask;
+  // Both take longer than they save one sandbox: a network namespace is half a millisecond, and a
+  // sandbox looks at its own /proc while it waits for the launcher.
+  std::optional<LearntProcMask> mask;
+  if (expects == Expects::kMany) {
+    give_next_networks_small_tables();
+    mask.emplace();
+  }
   while (true) {
     auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, kMaxPassedFds);
     if (!received || received->bytes.empty()) return 0;
     const auto message = wire::decode_plan_message(received->bytes);
     if (!message) return 1;
-    auto pidfd = handle_request(*message, std::move(received->fds), launcher_socket, mask);
+    auto pidfd = handle_request(*message, std::move(received->fds), launcher_socket,
+                                mask ? &*mask : nullptr);
     Result<> sent;
     if (pidfd) {
       const int fds[] = {pidfd->get()};

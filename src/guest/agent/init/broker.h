@@ -5,7 +5,11 @@
 
 namespace glovebox::agent {
 
+// How many sandboxes are to be expected. kOne: nothing is prepared for later ones, which can be made
+// all the same.
+enum class Expects : bool { kOne, kMany };
+
 // Serves the launcher's socket until it closes; returns the exit status.
-int run_broker(int launcher_socket);
+int run_broker(int launcher_socket, Expects expects);
 
 }  // namespace glovebox::agent

@@ -18,8 +18,8 @@
 
 #include <initializer_list>
 #include <string>
-#include <vector>
 
+#include "guest/agent/init/call_list.h"
 #include "guest/agent/init/filter_calls.h"
 
 namespace {
@@ -32,17 +32,19 @@ void must(int done, const std::string& what) {
   exit(1);
 }
 
-template <std::size_t N>
-void add_all(scmp_filter_ctx filter, std::uint32_t action, const char* const (&names)[N]) {
-  for (const char* name : names) {
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number == __NR_SCMP_ERROR) {
-      fprintf(stderr, "gen_filter: libseccomp does not know '%s'\n", name);
-      exit(1);
-    }
-    if (number < 0) continue;  // not on this architecture
-    must(seccomp_rule_add(filter, action, number, 0), name);
+void add_one(CallList& list, std::uint32_t answer, const char* name) {
+  const int number = seccomp_syscall_resolve_name(name);
+  if (number == __NR_SCMP_ERROR) {
+    fprintf(stderr, "gen_filter: libseccomp does not know '%s'\n", name);
+    exit(1);
   }
+  if (number < 0) return;  // not on this architecture
+  if (!list.add(static_cast<std::uint32_t>(number), answer)) must(-EEXIST, name);
+}
+
+template <std::size_t N>
+void add_all(CallList& list, std::uint32_t answer, const char* const (&names)[N]) {
+  for (const char* name : names) add_one(list, answer, name);
 }
 
 scmp_filter_ctx begin(std::uint32_t default_action) {
@@ -282,60 +284,73 @@ void refuse_signals(scmp_filter_ctx filter) {
   }
 }
 
-// The calls that exist. A zygote has one more than a guest: its children join sandboxes. So has a
-// session: its root may change roots (package tools do).
-enum class For { kRun, kZygote, kSession };
-scmp_filter_ctx make_allow(For whom) {
-  scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
-  add_all(allow, SCMP_ACT_ALLOW, kFiles);
-  add_all(allow, SCMP_ACT_ALLOW, kMemory);
-  add_all(allow, SCMP_ACT_ALLOW, kProcesses);
-  add_all(allow, SCMP_ACT_ALLOW, kScheduling);
-  add_all(allow, SCMP_ACT_ALLOW, kSignalCalls);
-  add_all(allow, SCMP_ACT_ALLOW, kWaiting);
-  add_all(allow, SCMP_ACT_ALLOW, kTime);
-  add_all(allow, SCMP_ACT_ALLOW, kSockets);
-  add_all(allow, SCMP_ACT_ALLOW, kIpc);
-  add_all(allow, SCMP_ACT_ALLOW, kSystem);
-  for (const char* name : kRefused) {
-    const bool more = (whom == For::kZygote && std::string(name) == "setns") ||
-                      (whom == For::kSession && std::string(name) == "chroot");
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number == __NR_SCMP_ERROR) must(-EINVAL, name);
-    if (number < 0) continue;  // not on this architecture
-    must(seccomp_rule_add(allow, more ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
-  }
-  // sync() succeeds without effect: it would write back every disk of the host. fsync is there for
-  // one's own.
-  must(seccomp_rule_add(allow, SCMP_ACT_ERRNO(0), SCMP_SYS(sync), 0), "sync");
-  // Address randomisation must stay on: only "what is it" and the plain personality.
-  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
-    must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-                          SCMP_A0(SCMP_CMP_EQ, persona)),
-         "personality");
-  }
-  return allow;
-}
-
-void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
+// libseccomp writes to a file only.
+CallList::Filter compile(scmp_filter_ctx filter) {
   char path[] = "/tmp/gen_filter_XXXXXX";
   const int fd = mkstemp(path);
   if (fd < 0) exit(1);
   unlink(path);
   must(seccomp_export_bpf(filter, fd), "export");
-  std::vector<sock_filter> program(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)) /
-                                   sizeof(sock_filter));
+  CallList::Filter program(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)) / sizeof(sock_filter));
   if (pread(fd, program.data(), program.size() * sizeof(sock_filter), 0) !=
       static_cast<ssize_t>(program.size() * sizeof(sock_filter))) {
     exit(1);
   }
+  close(fd);
+  seccomp_release(filter);
+  return program;
+}
+
+// Address randomisation must stay on: only "what is it" and the plain personality.
+CallList::Filter personalities() {
+  scmp_filter_ctx filter = begin(SCMP_ACT_ERRNO(ENOSYS));
+  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
+                          SCMP_A0(SCMP_CMP_EQ, persona)),
+         "personality");
+  }
+  return compile(filter);
+}
+
+// The calls that exist. A zygote has one more than a guest: its children join sandboxes. So has a
+// session: its root may change roots (package tools do).
+enum class For { kRun, kZygote, kSession };
+CallList::Filter allow_list(For whom) {
+  CallList list(seccomp_arch_native(), SCMP_ACT_ERRNO(ENOSYS));
+  add_all(list, SCMP_ACT_ALLOW, kFiles);
+  add_all(list, SCMP_ACT_ALLOW, kMemory);
+  add_all(list, SCMP_ACT_ALLOW, kProcesses);
+  add_all(list, SCMP_ACT_ALLOW, kScheduling);
+  add_all(list, SCMP_ACT_ALLOW, kSignalCalls);
+  add_all(list, SCMP_ACT_ALLOW, kWaiting);
+  add_all(list, SCMP_ACT_ALLOW, kTime);
+  add_all(list, SCMP_ACT_ALLOW, kSockets);
+  add_all(list, SCMP_ACT_ALLOW, kIpc);
+  add_all(list, SCMP_ACT_ALLOW, kSystem);
+  for (const char* name : kRefused) {
+    const bool more = (whom == For::kZygote && std::string(name) == "setns") ||
+                      (whom == For::kSession && std::string(name) == "chroot");
+    add_one(list, more ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), name);
+  }
+  // sync() succeeds without effect: it would write back every disk of the host. fsync is there for
+  // one's own.
+  add_one(list, SCMP_ACT_ERRNO(0), "sync");
+  if (!list.add(SCMP_SYS(personality), personalities())) must(-EEXIST, "personality");
+  CallList::Filter filter = list.compile();
+  if (filter.empty()) must(-E2BIG, "the list of calls");
+  return filter;
+}
+
+void write_array(const CallList::Filter& filter, const char* name, FILE* to) {
   fprintf(to, "constexpr sock_filter %s[] = {\n", name);
-  for (const sock_filter& op : program) {
+  for (const sock_filter& op : filter) {
     fprintf(to, "{0x%04x,%u,%u,0x%08x},\n", op.code, op.jt, op.jf, op.k);
   }
   fprintf(to, "};\n");
-  close(fd);
-  seccomp_release(filter);
+}
+
+void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
+  write_array(compile(filter), name, to);
 }
 
 }  // namespace
@@ -358,8 +373,8 @@ int main(int argc, char** argv) {
     write_array(refuse, zygote ? "kRefuseZygote" : "kRefuse", to);
   }
 
-  write_array(make_allow(For::kRun), "kAllow", to);
-  write_array(make_allow(For::kZygote), "kAllowZygote", to);
+  write_array(allow_list(For::kRun), "kAllow", to);
+  write_array(allow_list(For::kZygote), "kAllowZygote", to);
 
   // Setuid files are what sudo is; package tools make them. Only where a host's directory is
   // mounted writable they are refused as in a run.
@@ -375,7 +390,7 @@ int main(int argc, char** argv) {
     refuse_more_filters(session);
     write_array(session, setuid_files ? "kRefuseSession" : "kRefuseSessionWithMounts", to);
   }
-  write_array(make_allow(For::kSession), "kAllowSession", to);
+  write_array(allow_list(For::kSession), "kAllowSession", to);
 
   // What a zygote has more than a guest, and its children give up.
   scmp_filter_ctx joined = begin(SCMP_ACT_ALLOW);

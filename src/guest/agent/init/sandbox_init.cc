@@ -42,7 +42,7 @@ struct Setup {
   UniqueFd go;
   UniqueFd launcher;
   bool own_slice = false;
-  const ProcMask* mask = nullptr;
+  const ProcMask* mask = nullptr;  // of the broker, if it has one
   wire::SandboxPlan plan;
   NetworkStage network = NetworkStage::kNone;
   SandboxShares shares;
@@ -261,9 +261,9 @@ Result<> set_quotas(Setup& setup) {
       {"max_fanotify_groups", 0},
       {"max_fanotify_marks", 0},
   };
+  TRY(const UniqueFd user, sys::open_dir(AT_FDCWD, "/proc/sys/user"));
   for (const Quota& quota : quotas) {
-    auto set = sys::write_control(AT_FDCWD, std::string("/proc/sys/user/") + quota.name,
-                                  std::to_string(quota.most));
+    auto set = sys::write_control(user.get(), quota.name, std::to_string(quota.most));
     // A kernel without the facility has no quota for it either.
     if (!set && set.error().sys_errno() != ENOENT) return set;
   }
@@ -274,13 +274,19 @@ Result<> set_quotas(Setup& setup) {
 // Small socket buffers: they are kernel memory, part of which is shared by the whole host. Best
 // effort: not every kernel has these settings per namespace.
 Result<> bound_socket_buffers(Setup&) {
-  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 262144");
-  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_wmem", "4096 16384 262144");
+  const auto ipv4 = sys::open_dir(AT_FDCWD, "/proc/sys/net/ipv4");
+  if (!ipv4) return {};
+  (void)sys::write_control(ipv4->get(), "tcp_rmem", "4096 65536 262144");
+  (void)sys::write_control(ipv4->get(), "tcp_wmem", "4096 16384 262144");
   return {};
 }
 
 Result<> mask_proc(Setup& setup) {
-  TRY_OK(mask_proc_below("", *setup.mask));
+  if (setup.mask != nullptr) {
+    TRY_OK(mask_proc_below("", *setup.mask));
+  } else {
+    TRY_OK(mask_proc_below("", learn_proc_mask("")));
+  }
   setup.walls.add(Wall::kMaskedProc);
   return {};
 }
@@ -443,13 +449,13 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
 
 }  // namespace
 
-void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask& mask) {
+void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask* mask) {
   ::signal(SIGCHLD, SIG_DFL);
   Setup setup;
   setup.go = std::move(go);
   setup.launcher = std::move(setup_socket);
   setup.own_slice = own_slice;
-  setup.mask = &mask;
+  setup.mask = mask;
   for (const SetupStep& step : kSetupSteps) {
     if (auto done = step.run(setup); !done) give_up(setup, step.name, done.error());
   }
