@@ -12,7 +12,7 @@ namespace {
 class SignIns : public StoreTest {
  protected:
   void SetUp() override {
-    options_.clock_ms = [this] { return now_ms_; };
+    options_.clock_ms = [this] { return now_ms_.load(); };
     open();
     key_ = create_key({.project = "team"}).value().record.id;
   }

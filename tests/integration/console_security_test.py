@@ -146,6 +146,8 @@ class SignIn(Console):
                     live.receive_json()
             self.assertEqual(closed.exception.code, 1008)
 
+
+class Attempts(Console):
     def test_failed_attempts_are_limited_and_others_are_not_kept_out(self):
         page = self.signed_in()
         wrong = Page(self.client.address)
@@ -421,7 +423,9 @@ class BehindAProxy(Console):
         for origin in (f"http://localhost:{self.client.address[1]}", "http://glovebox.example.com",
                        "https://x.glovebox.example.com", "https://glovebox.example.com:8443", None):
             answer = self.page.call("POST", "/console/session", credential, self.proxied | {"Origin": origin})
-            self.assert_refused(answer, 403, "same_origin_required")
+            # Some are refused by the rule for every request already.
+            self.assertEqual(answer.status, 403, answer)
+            self.assertIn(answer.code, ("same_origin_required", "origin_not_allowed"))
         answer = self.page.call("POST", "/console/session", credential, self.proxied)
         self.assertEqual(answer.status, 201, answer)
         cookie = answer.headers["Set-Cookie"]
