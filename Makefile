@@ -77,7 +77,7 @@ wheel: build ## make the Python SDK's wheel, with the programs in it, in build/w
 run: deps build/release/build.ninja ## show an example in the sandbox, then serve on 127.0.0.1:7070 until Ctrl-C
 	@cmake --build --preset release --parallel $(JOBS) --target $(serving_programs)
 	@scripts/demo
-	@build/bin/glovebox console --print --wait 60 & exec build/bin/glovebox serve
+	@build/bin/glovebox console --print --wait 20 & exec build/bin/glovebox serve
 
 # Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes.
 test: deps-test build build/dev/build.ninja ## run all tests but the long ones

@@ -89,7 +89,8 @@ struct SessionFilter {
   bool oldest_first = false;
   std::uint32_t limit = 50;  // 1 to kMaxSessionPage
   std::string cursor{};      // `next_cursor` of the page before, in the same order
-  // A part of its id, name, agent_id, template or metadata, in search_form(); empty: all.
+  // A part of its id, name, agent_id, template or the first 4 KB of its metadata, in search_form();
+  // empty: all.
   std::string search{};
   // Pages by their place instead of by a cursor: in any order, and with the total. Of the newest
   // kMostSessionsSorted sessions of the project.
@@ -97,7 +98,7 @@ struct SessionFilter {
   SessionSort sort = SessionSort::kCreated;  // only with an offset; descending unless oldest_first
 };
 inline constexpr std::uint32_t kMaxSessionPage = 200;
-inline constexpr std::uint32_t kMostSessionsSorted = 4000;
+inline constexpr std::uint32_t kMostSessionsSorted = 2048;
 inline constexpr std::size_t kLeastIdPrefix = 4;  // "sb" and two letters
 
 // Newest first, unless the filter says otherwise. Sessions that are added while a client pages do

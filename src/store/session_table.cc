@@ -240,7 +240,8 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
   }
   sql += "AND (?18 IS NULL OR name = ?18 OR (length(?18) >= " + std::to_string(kLeastIdPrefix) +
          " AND substr(id, 1, length(?18)) = ?18)) "
-         "AND (?19 = '' OR has_text(?19, id, name, agent_id, template, metadata))";
+         "AND (?19 = '' OR has_text(?19, id, name, agent_id, template, "
+         "substr(metadata, 1, 4096)))";
   const auto bind = [&](Statement& statement) {
     // One more than asked for tells if there is a next page.
     statement.bind(behind, project, states, filter.template_name, filter.agent_id,

@@ -96,7 +96,7 @@ class Lists(server.Served):
             self.assertEqual(self.ids(query)[0], expected, query)
             found, page = self.ids(query + "&offset=0")
             self.assertEqual((found, page["total"]), (expected, len(expected)), query)
-        for query in ("sort=color", "offset=-1", "offset=x", "offset=4001", "sort=name&cursor=x", "stats=2",
+        for query in ("sort=color", "offset=-1", "offset=x", "offset=2049", "sort=name&cursor=x", "stats=2",
                       "q=" + "x" * 201):
             self.assert_refused(self.client.get("/v1/sandboxes?" + query), 400, "invalid_argument")
 
