@@ -130,7 +130,7 @@ export interface paths {
          * List the sandboxes of your project
          * @description Newest first, including ended sandboxes as long as their records are kept. Filter with up to
          *     8 `metadata.KEY=VALUE` parameters and with the other parameters. With `offset` or `sort`,
-         *     pages are counted instead of followed by cursors: of the newest 4,000 sandboxes, in any
+         *     pages are counted instead of followed by cursors: of the newest 2,048 sandboxes, in any
          *     order, and with their `total`.
          */
         get: operations["listSandboxes"];
@@ -4419,7 +4419,7 @@ export interface operations {
                         next_cursor: string | null;
                         /** @description with offset or sort: how many match, on all pages */
                         total?: number;
-                        /** @description there are older sandboxes beyond the 4,000 that were looked at */
+                        /** @description there are older sandboxes beyond the 2,048 that were looked at */
                         total_is_bounded?: boolean;
                     };
                 };
