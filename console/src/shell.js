@@ -57,10 +57,10 @@ export function Shell({ current, children }) {
   const item = (one) => html`<a key=${one.id} href=${href(one.to)} aria-current=${one.id === current || one.also.includes(current) ? "page" : null}><${Icon} name=${one.icon} />${t.nav[one.id]}</a>`;
   const themeIcon = chosen.value === "light" ? "sun" : chosen.value === "dark" ? "moon" : "system";
   return html`<a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("page-title")?.focus(); }}>${t.skip}</a>
-    <div class="shell"><div class="top">
+    <div class="shell"><header class="top">
       <${Button} icon="menu" label=${t.menu} action=${() => { open.value = true; }} aria-expanded=${open.value ? "true" : "false"} />
       <a class="wordmark" href=${href("/")}><${Mark} />Glovebox</a><span role="img" aria-label=${t.connection[connection.value]}><${Dot} state=${connection.value === "live" ? "live" : connection.value === "paused" ? "stopped" : "waiting"} /></span>
-      <${Button} icon="search" label=${t.palette.open} action=${() => { paletteOpen.value = true; }} /></div>
+      <${Button} icon="search" label=${t.palette.open} action=${() => { paletteOpen.value = true; }} /></header>
     ${open.value && html`<button type="button" class="veil" aria-label=${t.close} onClick=${() => { open.value = false; }}></button>`}
     <header class="side" data-open=${open.value ? "true" : "false"}><a class="wordmark" href=${href("/")}><${Mark} />Glovebox</a>
       <button type="button" class="button outline palette-button" onClick=${() => { paletteOpen.value = true; }}><${Icon} name="search" /><span>${t.palette.open}</span><kbd>Ctrl K</kbd></button>

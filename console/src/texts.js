@@ -123,7 +123,7 @@ export const t = {
 
   // --- Playground and runs -------------------------------------------------------------------------
   playground: {
-    about: "Each run gets a sandbox that was never used, and is destroyed afterwards.", run: "Run", stop: "Stop", language: "Language", template: "Template", by_language: "Template: by language", options: "Limits, network, packages", fewer: "Fewer settings", editor: "Code", timeout: "Time limit in seconds", min_grade: "Weakest isolation", any_grade: "As configured", packages_hint: "Installed once; later runs find them ready.", stdin: "Standard input",
+    about: "Each run gets a sandbox that was never used, and is destroyed afterwards.", run: "Run", stop: "Stop", language: "Language", template: "Template", by_language: "Template: by language", options: "More settings", fewer: "Fewer settings", editor: "Code", timeout: "Time limit in seconds", min_grade: "Weakest isolation", any_grade: "As configured", packages_hint: "Installed once; later runs find them ready.", stdin: "Standard input",
     keys: "Ctrl-Enter runs. Esc, then Tab leaves the editor.", code_kept: "This server keeps the code of runs (store.keep_code).", code_not_kept: "The code is not kept (store.keep_code is off).", idle: "Nothing has run yet", idle_text: "Write code and press Ctrl-Enter. The same from a terminal:", copy_as: "Copy as a request", copied: (name) => `Copied for ${name}. It reads the key from GLOVEBOX_API_KEY.`,
     took: (text) => `took ${text}`, warm: "warm start", cold: "cold start", silent: "It printed nothing.", truncated: "Some of the output was cut: the limit was reached.", build: "Installer",
     examples: {

@@ -71,7 +71,7 @@ function Board({ first }) {
 const number = (n) => (n < 10 ? n.toFixed(n < 1 ? 2 : 1) : String(Math.round(n)));
 
 function Metric({ name, value, unit, note }) {
-  return html`<div class="card metric"><div class="label">${name}</div><div class="value num">${value}${unit && html`<span class="unit">${unit}</span>`}</div><div class="note">${note}</div></div>`;
+  return html`<div class="card metric"><div class="label">${name}</div><div class="value">${value}${unit && html`<span class="unit">${unit}</span>`}</div><div class="note">${note}</div></div>`;
 }
 
 function Walls({ grade, doctor, now }) {

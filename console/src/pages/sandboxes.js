@@ -69,7 +69,7 @@ function Row({ row, now, admin, picked, pick, reload }) {
     <td class="dim small nowrap hide-small">${live && row.expires_at ? duration((new Date(row.expires_at) - now) / 1000) : "–"}</td>
     <td class="hide-small"><${Sparkline} values=${cpu} label=${t.sandboxes.cpu_now(cpu.at(-1)?.toFixed(2) ?? "–")} most=${0.2} /></td>
     <td class="hide-small"><${Sparkline} values=${memory} label=${t.sandboxes.memory_now(bytes(memory.at(-1)))} most=${row.limits.memory_mb * 1048576 * 0.25} /></td>
-    <td class="tight wide-small end">${live && html`<${Menu} label=${t.sandboxes.actions_of(row.name ?? row.id)} items=${rowActions(row, reload)} />`}</td></tr>`;
+    <td class="tight end">${live && html`<${Menu} label=${t.sandboxes.actions_of(row.name ?? row.id)} items=${rowActions(row, reload)} />`}</td></tr>`;
 }
 
 export const path = (row) => "/v1/sandboxes/" + row.id;

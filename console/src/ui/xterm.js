@@ -34,14 +34,8 @@ function create(tag, ...rest) {
   return element;
 }
 
-// The document, but what it creates may be styled.
-const styledDocument = new Proxy(document, {
-  get(target, name) {
-    if (name === "createElement") return create;
-    const value = Reflect.get(target, name, target);
-    return typeof value === "function" ? value.bind(target) : value;
-  },
-});
+// From here on the document makes elements so; the page itself makes no style element and sets no style attribute.
+document.createElement = create;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -57,17 +51,11 @@ function themeNow() {
 export function createTerminal(host, { label, onData, onResize }) {
   const terminal = new Terminal({
     allowProposedApi: false, cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches, fontFamily: '"JetBrains Mono", monospace', fontSize: 13, lineHeight: 1.25,
-    scrollback: 5000, screenReaderMode: false, documentOverride: styledDocument, theme: themeNow(), minimumContrastRatio: 4.5,
+    scrollback: 5000, screenReaderMode: false, theme: themeNow(), minimumContrastRatio: 4.5,
   });
   const fit = new FitAddon(), before = new Set(made);
   terminal.loadAddon(fit);
-  // While it opens, it asks the window's own document for an element, too.
-  document.createElement = create;
-  try {
-    terminal.open(host);
-  } finally {
-    delete document.createElement;
-  }
+  terminal.open(host);
   const mine = [...made].filter((element) => !before.has(element));
   terminal.textarea.setAttribute("aria-label", label);
   // Copy and paste as in other terminals; Ctrl-C stays the program's unless text is selected.

@@ -14,7 +14,7 @@ export default function Metrics({ sandbox, base }) {
 
 function Bar({ name, value, of, form }) {
   const part = of && value !== null ? Math.min(1, value / of) : 0;
-  return html`<div class="card metric"><div class="label">${name}</div><div class="value num">${form(value).split(" ")[0]}<span class="unit">${form(value).split(" ")[1] ?? ""}</span></div>
+  return html`<div class="card metric"><div class="label">${name}</div><div class="value">${form(value).split(" ")[0]}<span class="unit">${form(value).split(" ")[1] ?? ""}</span></div>
     <div class="meter" role="meter" aria-label=${name} aria-valuenow=${Math.round(part * 100)} aria-valuemin="0" aria-valuemax="100"><i style=${{ width: part * 100 + "%" }}></i></div><div class="note">${of ? t.metrics.of(form(of)) : ""}</div></div>`;
 }
 
