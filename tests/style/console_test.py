@@ -13,7 +13,7 @@ HTML_OF_A_STRING = re.compile(r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|setH
 CODE_OF_A_STRING = re.compile(r"\beval\s*\(|\bnew\s+Function\b|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]")
 INLINE_STYLE = re.compile(r"\sstyle=[\"']|setAttribute\(\s*[\"']style")
 # A package, not a file of ours: its name begins with neither a dot nor a slash.
-IMPORTED = re.compile(r"""^(?:import|export)\b[^"'\n]*["']([^."'/][^"'\n]*)["'];|\bimport\(\s*["']([^."'/][^"'\n]*)["']\)""", re.M)
+IMPORTED = re.compile(r"""^(?:import\b|export\s*\{)[^"'\n]*["']([^."'/][^"'\n]*)["'];|\bimport\(\s*["']([^."'/][^"'\n]*)["']\)""", re.M)
 KEPT_KEY = re.compile(r"(?:local|session)Storage\.setItem\([^)]*(?:key|csrf|ticket|token)", re.I)
 # The terminal's library sets style attributes; this file gives them another way.
 EXCEPTIONS = {("console/src/ui/xterm.js", INLINE_STYLE)}
