@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
-        bench soak package-matrix fuzz mutants check check-threads format format-check generate lint install uninstall clean
+        bench soak package-matrix screenshots fuzz mutants check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -109,6 +109,9 @@ soak: deps-test build ## the long tests: thousands of runs, stress-ng and CPytho
 
 package-matrix: build ## build, import and call popular packages of PyPI in sandboxes; ARGS="--only numpy,scipy"
 	@scripts/package-matrix $(ARGS)
+
+screenshots: deps-test build ## make the pictures of the console for README and docs
+	@scripts/screenshots $(ARGS)
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
 	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)
