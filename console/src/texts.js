@@ -112,7 +112,7 @@ export const t = {
   metrics: { cpu: "Processors", memory: "Memory", disk: "Disk", processes: "Processes", now: "now", of: (text) => `of ${text}`, young: "No history yet", young_text: "One point is kept for every ten seconds that it runs. To watch all sandboxes from a terminal:" },
   ports: {
     listening: "Listening now", look: "Look", look_text: "Looks inside for programs that wait for connections.", none: "Nothing listens", none_text: "Start a server in the terminal, for example:", open: "Open", open_of: (port) => `Open port ${port}`, other: "Another port", number: "Port", bad: "A port is a number from 1 to 65535.",
-    about: "Opens in a new tab by a link that is good once. What it serves is the guest's: it never sees your session.", no_domain: "This server has no domain for ports (server.domain), so the page is shown in a sandbox of the browser, and some programs do not work there.", missing: "This server cannot make such links. The address of the port:",
+    about: "Opens in a new tab by a link that is good once. What it serves is the guest's: it never sees your session.", missing: "Ports have no addresses of their own here, so a browser cannot open them: an administrator has to set server.domain. Programs with a key reach the port at",
   },
   snapshots: {
     none: "No snapshots", none_text: "A snapshot keeps the files, to begin from again as often as you like. From a terminal:", name: "Name", size: "Size", files: "Files", made: "Taken", start: "New sandbox from it", template: "Make a template of it", delete: "Delete", delete_title: (name) => `Delete ${name}?`, delete_text: "Sandboxes that were made from it keep their files.", deleted: "Snapshot deleted.", actions_of: (name) => `Actions for ${name}`,
@@ -124,7 +124,7 @@ export const t = {
   // --- Playground and runs -------------------------------------------------------------------------
   playground: {
     about: "Each run gets a sandbox that was never used, and is destroyed afterwards.", run: "Run", stop: "Stop", language: "Language", template: "Template", by_language: "Template: by language", options: "More settings", fewer: "Fewer settings", editor: "Code", timeout: "Time limit in seconds", min_grade: "Weakest isolation", any_grade: "As configured", packages_hint: "Installed once; later runs find them ready.", stdin: "Standard input",
-    keys: "Ctrl-Enter runs. Esc, then Tab leaves the editor.", code_kept: "This server keeps the code of runs (store.keep_code).", code_not_kept: "The code is not kept (store.keep_code is off).", idle: "Nothing has run yet", idle_text: "Write code and press Ctrl-Enter. The same from a terminal:", copy_as: "Copy as a request", copied: (name) => `Copied for ${name}. It reads the key from GLOVEBOX_API_KEY.`,
+    keys: "Ctrl-Enter runs. Esc, then Tab leaves the editor.", code_kept: "This server keeps the code of runs (store.keep_code).", code_not_kept: "The code is not kept (store.keep_code is off).", idle: "Nothing has run yet", idle_text: "Write code and press Ctrl-Enter. The same from a terminal:", copy_as: "Copy as", copied: (name) => `Copied for ${name}. It reads the key from GLOVEBOX_API_KEY.`,
     took: (text) => `took ${text}`, warm: "warm start", cold: "cold start", silent: "It printed nothing.", truncated: "Some of the output was cut: the limit was reached.", build: "Installer",
     examples: {
       python: "import platform, time\n\nfor i in range(3):\n    print(\"step\", i + 1)\n    time.sleep(0.1)\n\n{\"python\": platform.python_version(), \"answer\": 6 * 7}\n",
@@ -158,7 +158,7 @@ export const t = {
   },
   settings: {
     about: "What the server was told, and where from.", look: "Colours", theme: "Colours", look_text: "Remembered in this browser.", you: "You and this server", key: "Signed in with", since: "Since", until: "Until", version: "Version", address: "Address", ports_domain: "Domain for ports", no_domain: "none (server.domain)", licences: "Built with", licences_link: "Notices of the libraries and fonts",
-    server: "Server", search: "Search the settings", which: "Which settings", all: "All", changed: "Changed", none: "Nothing matches", none_text: "All settings, with where they come from:", name: "Setting", value: "Value", origin: "From", origins: { default: "default", file: "file", environment: "environment", option: "option" },
+    server: "Server", search: "Search the settings", which: "Which settings", all: "All", changed: "Changed", none: "Nothing matches", none_text: "All settings, with where they come from:", name: "Setting", value: "Value", origin: "From", origins: { default: "default", file: "file", environment: "environment", flag: "option" },
   },
   security: {
     about: "Which walls stand here, and what became of attacks on them.", default: "default", usable: "Usable", unusable: "Not usable", for_runs: "Runs", for_sandboxes: "Sandboxes", not_yet: "It has made no sandbox on this host yet.", off: "off", without: "Without:", features: { sessions: "Sandboxes", warm: "Warm starts", mounts: "Mounts", network: "Network policies", packages: "Packages", snapshots: "Snapshots", terminal: "Terminals", pause: "Pause", sudo: "sudo inside" },

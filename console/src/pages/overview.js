@@ -27,7 +27,8 @@ function Board({ first }) {
       samples.value = [...samples.value, message.sample].slice(-MOST_SAMPLES);
       moved.value = true;
     } else if (message.type === "event") {
-      events.value = [{ type: message.event, at: message.at ?? new Date().toISOString(), data: message.data, project: message.project }, ...events.value].slice(0, MOST_EVENTS);
+      if (events.value.some((one) => one.id === message.id)) return;
+      events.value = [{ at: new Date().toISOString(), ...message }, ...events.value].slice(0, MOST_EVENTS);
     }
   }), []);
 
@@ -64,7 +65,7 @@ function Board({ first }) {
     : html`<${Notice} tone="plain">${t.overview.no_samples}<//>`}
     <div class="columns main-side"><${Card} flush title=${t.overview.events}>${events.value.length === 0
       ? html`<${Empty} title=${t.overview.quiet} text=${t.overview.quiet_text} command="glovebox run -c 'print(1 + 1)'" />`
-      : html`<ul class="event-list" aria-label=${t.overview.events}>${events.value.slice(0, 14).map((event, i) => html`<${EventRow} key=${event.at + event.type + i} event=${event} now=${now} />`)}</ul>`}<//>
+      : html`<ul class="event-list" aria-label=${t.overview.events}>${events.value.slice(0, 14).map((event, i) => html`<${EventRow} key=${event.id ?? i} event=${event} now=${now} />`)}</ul>`}<//>
       <${Walls} grade=${first.grade} doctor=${first.doctor} now=${now} /></div>`;
 }
 

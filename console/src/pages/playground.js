@@ -81,7 +81,7 @@ export default function Playground() {
   const copyAs = (form, name) => ({ name, icon: "copy", action: () => copyText(snippets[form](requestOf()), t.playground.copied(name)) });
 
   return html`<${Page} wide title=${t.nav.playground} about=${t.playground.about}
-    actions=${html`<${Menu} icon="code" label=${t.playground.copy_as} items=${[copyAs("curl", "curl"), copyAs("python", "Python"), copyAs("typescript", "TypeScript")]} />
+    actions=${html`<${Menu} icon="copy" text=${t.playground.copy_as} items=${[copyAs("curl", "curl"), copyAs("python", "Python"), copyAs("typescript", "TypeScript")]} />
       ${running ? html`<${Button} kind="outline" danger icon="stop" action=${() => run.value.abort.abort()}>${t.playground.stop}<//>` : html`<${Button} kind="filled" icon="play" action=${() => { start(); }}>${t.playground.run} <kbd>Ctrl ↵</kbd><//>`}`}>
     <div class="playground"><div class="stack"><div class="filters"><${Choice} label=${t.playground.language} value=${fields.value.template ? "" : fields.value.language} set=${setLanguage} options=${LANGUAGES.map(([name]) => [name, t.languages[name]])} />
           <${Select} aria-label=${t.playground.template} value=${fields.value.template} set=${field("template").set} options=${[["", t.playground.by_language], ...(templates.value ?? []).map((one) => [one.name, one.name])]} />

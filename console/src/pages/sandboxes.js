@@ -55,13 +55,13 @@ function List({ got, page, sort, chosen, reload, filtered, create }) {
       <${Sorted} name=${t.sandboxes.name} by="name" sort=${sort} /><${Sorted} name=${t.sandboxes.state} by="state" sort=${sort} /><${Sorted} name=${t.sandboxes.template} by="template" sort=${sort} />
       ${admin && html`<th scope="col">${t.project.one}</th>`}<${Sorted} name=${t.sandboxes.age} by="created" sort=${sort} /><${Sorted} name=${t.sandboxes.expires} by="expires" sort=${sort} /><th scope="col">${t.sandboxes.cpu}</th><th scope="col">${t.sandboxes.memory}</th><th class="tight" scope="col"><span class="sr">${t.actions}</span></th></tr></thead>
       <tbody>${rows.map((row) => html`<${Row} key=${row.id} row=${row} now=${now} admin=${admin} picked=${picked.has(row.id)} pick=${pick} reload=${reload} />`)}</tbody></table></div>
-    <div class="table-foot"><span class="num" role="status">${t.sandboxes.range((page - 1) * SIZE + (rows.length ? 1 : 0), (page - 1) * SIZE + rows.length, total)}</span>
+    <div class="table-foot"><span class="num" role="status">${t.sandboxes.range((page - 1) * SIZE + (rows.length ? 1 : 0), (page - 1) * SIZE + rows.length, got.total_is_bounded ? `${total}+` : total)}</span>
       <span class="row" style=${{ marginLeft: "auto" }}><${Button} small icon="left" label=${t.previous} disabled=${page <= 1} action=${() => setQuery({ page: page <= 2 ? null : page - 1 })} /><${Button} small icon="right" label=${t.next} disabled=${page * SIZE >= total} action=${() => setQuery({ page: page + 1 })} /></span></div></div>`;
 }
 
 function Row({ row, now, admin, picked, pick, reload }) {
   const live = row.state === "running" || row.state === "paused", stats = row.stats;
-  const cpu = stats?.cpu ?? [], memory = stats?.memory_bytes ?? [];
+  const cpu = stats?.cpus ?? [], memory = stats?.memory_bytes ?? [];
   return html`<tr aria-selected=${picked ? "true" : "false"}><td class="tight hide-small"><input type="checkbox" aria-label=${t.sandboxes.pick(row.name ?? row.id)} checked=${picked} onChange=${(event) => pick(row.id, event.target.checked)} /></td>
     <td><a class="primary" href=${href("/sandboxes/" + row.id)}>${row.name ?? html`<span class="mono">${shortId(row.id)}</span>`}</a>${row.name && html`<div class="mono small dim cut">${shortId(row.id)}</div>`}</td>
     <td><${Status} state=${row.state} />${row.reason && row.state !== "running" ? html`<span class="sr">${row.reason}</span>` : ""}</td>

@@ -23,6 +23,13 @@ function Server() {
     const wanted = words.value.toLowerCase(), list = all.filter((one) => (only.value === "all" || one.origin !== "default") && (!wanted || `${one.name} ${one.help}`.toLowerCase().includes(wanted)));
     return html`<div class="filters"><${Search} value=${words.value} set=${(text) => { words.value = text; }} label=${t.settings.search} /><${Choice} label=${t.settings.which} value=${only.value} set=${(one) => { only.value = one; }} options=${[["all", t.settings.all], ["changed", t.settings.changed]]} /></div>
       ${list.length === 0 ? html`<div class="card"><${Empty} icon="settings" title=${t.settings.none} text=${t.settings.none_text} command="glovebox config" /></div>` : html`<div class="table-wrap"><div class="table-scroll"><table class="table folding" aria-label=${t.settings.server}><thead><tr><th scope="col">${t.settings.name}</th><th scope="col">${t.settings.value}</th><th scope="col">${t.settings.origin}</th></tr></thead>
-        <tbody>${list.map((one) => html`<tr key=${one.name}><td class="wide-small"><div class="mono bright">${one.name}</div><div class="dim small" style=${{ whiteSpace: "normal" }}>${one.help}</div></td><td><code class="setting-value">${short(one.value)}</code></td><td class="small">${one.origin === "default" ? html`<span class="dim">${t.settings.origins.default}</span>` : html`<span class="badge info">${t.settings.origins[one.origin] ?? one.origin}</span>`}${one.source && html`<div class="mono small dim cut" title=${one.source}>${one.source}</div>`}</td></tr>`)}</tbody></table></div></div>`}`;
+        <tbody>${list.map((one) => html`<tr key=${one.name}><td class="wide-small"><div class="mono bright">${one.name}</div><div class="dim small" style=${{ whiteSpace: "normal" }}>${one.help}</div></td><td><code class="setting-value">${short(one.value)}</code></td><td class="small"><${Origin} text=${one.origin} /></td></tr>`)}</tbody></table></div></div>`}`;
   }}<//></section>`;
+}
+
+// "file PATH:LINE", "environment NAME", "flag --set": what kind, and where exactly.
+function Origin({ text }) {
+  const [kind, ...where] = text.split(" ");
+  if (kind === "default") return html`<span class="dim">${t.settings.origins.default}</span>`;
+  return html`<span class="badge info">${t.settings.origins[kind] ?? kind}</span><div class="mono small dim" style=${{ overflowWrap: "anywhere" }}>${where.join(" ")}</div>`;
 }

@@ -168,7 +168,7 @@ export function Choice({ value, set, options, label }) {
 
 // --- A menu of actions ----------------------------------------------------------------------------
 
-export function Menu({ label, items, icon = "more" }) {
+export function Menu({ label, items, icon = "more", text }) {
   const open = useSignal(false), box = useRef(null);
   useEffect(() => {
     if (!open.value) return undefined;
@@ -191,7 +191,7 @@ export function Menu({ label, items, icon = "more" }) {
     else if (event.key === "ArrowUp") { all[(at + all.length - 1) % all.length].focus(); event.preventDefault(); }
     else if (event.key === "Tab") open.value = false;
   };
-  return html`<div class="menu" ref=${box} onKeyDown=${keys}><button type="button" class="button icon" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded=${open.value ? "true" : "false"} onClick=${() => { open.value = !open.value; }}><${Icon} name=${icon} /></button>
+  return html`<div class="menu" ref=${box} onKeyDown=${keys}><button type="button" class=${classes("button", text ? "outline" : "icon")} aria-label=${text ? null : label} title=${text ? null : label} aria-haspopup="menu" aria-expanded=${open.value ? "true" : "false"} onClick=${() => { open.value = !open.value; }}><${Icon} name=${icon} />${text}</button>
     ${open.value && html`<div class="menu-list" role="menu" popover="manual">${items.filter(Boolean).map((item) => html`<button key=${item.name} type="button" role="menuitem" class=${item.danger ? "danger" : ""}
       onClick=${() => { open.value = false; attempt(item.action); }}>${item.icon && html`<${Icon} name=${item.icon} />`}${item.name}</button>`)}</div>`}</div>`;
 }

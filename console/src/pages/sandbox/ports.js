@@ -16,14 +16,10 @@ export function listening(text) {
 }
 
 export default function Ports({ sandbox, base }) {
-  const number = useSignal(""), fault = useSignal(""), found = useSignal(null), missing = useSignal(false), foreign = useSignal(false);
+  const number = useSignal(""), fault = useSignal(""), found = useSignal(null), missing = useSignal(false);
   async function open(port) {
-    const answer = await post(`${base}/ports/${port}/link`, {}, { query: { project: scope() } }).catch((error) => {
-      if (error.code !== "route_not_found") throw error;
-      missing.value = true;
-    });
-    if (!answer) return;
-    foreign.value = !answer.own_origin;
+    const answer = await post(base + "/port-links", { port }, { query: { project: scope() } });
+    if (answer.url === null) { missing.value = true; return; }
     window.open(answer.url, "_blank", "noopener,noreferrer");
   }
   async function look() {
@@ -36,10 +32,9 @@ export default function Ports({ sandbox, base }) {
     if (!Number.isInteger(port) || port < 1 || port > 65535) { fault.value = t.ports.bad; return; }
     open(port).catch(complain);
   };
-  if (missing.value) return html`<${Notice}>${t.ports.missing} <code>glovebox sandbox show ${sandbox.id}</code><//>`;
-  return html`<div class="columns"><${Card} title=${t.ports.listening} actions=${html`<${Button} small kind="outline" icon="search" action=${look}>${t.ports.look}<//>`}>
+  return html`${missing.value && html`<${Notice} tone="busy" role="alert">${t.ports.missing} <code class="chip">${base}/ports/PORT/</code><//>`}<div class="columns"><${Card} title=${t.ports.listening} actions=${html`<${Button} small kind="outline" icon="search" action=${look}>${t.ports.look}<//>`}>
       ${found.value === null ? html`<p class="dim">${t.ports.look_text}</p>` : found.value.length === 0 ? html`<${Empty} title=${t.ports.none} text=${t.ports.none_text} command="python3 -m http.server 8000" />`
         : html`<ul class="stack tight">${found.value.map((port) => html`<li key=${port} class="row between"><span class="mono bright">${port}</span><${Button} small kind="outline" icon="open" action=${() => open(port)} label=${t.ports.open_of(port)}>${t.ports.open}<//></li>`)}</ul>`}<//>
     <${Card} title=${t.ports.other}><form class="stack" onSubmit=${submit} novalidate><${TextField} name=${t.ports.number} value=${number.value} set=${(text) => { number.value = text; fault.value = ""; }} fault=${fault.value} inputmode="numeric" placeholder="8000" /><div><button type="submit" class="button filled">${t.ports.open}</button></div></form>
-      <p class="dim small" style=${{ marginTop: "12px" }}>${t.ports.about}</p>${foreign.value && html`<div style=${{ marginTop: "12px" }}><${Notice}>${t.ports.no_domain}<//></div>`}<//></div>`;
+      <p class="dim small" style=${{ marginTop: "12px" }}>${t.ports.about}</p><//></div>`;
 }
