@@ -28,8 +28,8 @@ export function useData(load, words = [], { every = 0, on = null } = {}) {
     loading.value = false;
   }
 
+  // What was there stays until what is asked for now has come.
   useEffect(() => {
-    value.value = null;
     error.value = null;
     reload();
     return () => state.current.abort?.abort();

@@ -24,7 +24,7 @@ export default function Sandbox({ id, tab = "terminal" }) {
   if (data.error?.status === 404) {
     return html`<${Page} title=${t.sandbox.gone}><${Empty} title=${t.sandbox.gone} text=${t.sandbox.gone_text} command="glovebox sandbox list"><${Link} to="/sandboxes" button="outline">${t.sandbox.all}<//><//><//>`;
   }
-  if (!data.value) return html`<${Page} title=${t.sandbox.title}><${Loaded} data=${data} />;<//>`;
+  if (!data.value) return html`<${Page} title=${t.sandbox.title}><${Loaded} data=${data} /><//>`;
   return html`<${One} sandbox=${data.value} tab=${tab} reload=${data.reload} error=${data.error} />`;
 }
 

@@ -50,4 +50,8 @@ export function seconds(text) {
   if (!found) return null;
   return Math.round(Number(found[1]) * { s: 1, m: 60, min: 60, h: 3600, d: 86400 }[found[2] ?? "s"]);
 }
+export function secondsText(n) {
+  for (const [unit, size] of [["d", 86400], ["h", 3600], ["m", 60]]) if (n >= size && n % size === 0) return n / size + unit;
+  return n + "s";
+}
 export const numberOr = (text, none = undefined) => (String(text).trim() === "" ? none : Number(text));

@@ -2,9 +2,9 @@
 import { html, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, scope } from "../../api.js";
-import { duration, moment } from "../../format.js";
+import { moment } from "../../format.js";
 import { Button, Card, Copy, Facts, Grade, Problem, SelectField, Status, TextField } from "../../ui/basics.js";
-import { netText, pairs, pairsText, seconds } from "../../ui/policy.js";
+import { netText, pairs, pairsText, seconds, secondsText } from "../../ui/policy.js";
 import { toast } from "../../ui/toast.js";
 
 export default function Settings({ sandbox, base, reload }) {
@@ -18,7 +18,7 @@ export default function Settings({ sandbox, base, reload }) {
 }
 
 function Life({ sandbox, base, reload }) {
-  const ttl = useSignal(duration(sandbox.ttl_s).split(" ").slice(0, 2).join("")), end = useSignal(sandbox.on_timeout), metadata = useSignal(pairsText(sandbox.metadata)), problem = useSignal(null);
+  const ttl = useSignal(secondsText(sandbox.ttl_s)), end = useSignal(sandbox.on_timeout), metadata = useSignal(pairsText(sandbox.metadata)), problem = useSignal(null);
   async function save() {
     problem.value = null;
     try {
