@@ -70,7 +70,7 @@ export async function send(method, path, { query, body, headers = {}, raw, signa
   reachable.value = true;
   if (response.ok) return response;
   const problem = await failure(response);
-  if (problem.status === 401 && session.value?.signed_in && path.startsWith("/v1")) {
+  if (problem.status === 401 && session.value?.signed_in && path !== "/console/session") {
     session.value = { signed_in: false, over: true, reason: null };
   }
   throw problem;
@@ -129,5 +129,7 @@ export async function signIn(proof) {
 
 export async function signOut() {
   await ask("DELETE", "/console/session");
+  // The next person at this browser does not find the last one's draft.
+  sessionStorage.clear();
   session.value = { signed_in: false, reason: null };
 }
