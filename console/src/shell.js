@@ -37,7 +37,7 @@ function ProjectSwitch() {
   const names = useSignal(session.value.projects ?? []);
   useEffect(() => {
     if (session.value.projects) return;
-    get("/v1/keys", { project: "*" }).then(({ keys }) => { names.value = [...new Set(keys.filter((key) => !key.revoked_at).map((key) => key.project))].sort(); }, () => {});
+    get("/v1/keys").then(({ keys }) => { names.value = [...new Set(keys.filter((key) => !key.revoked_at).map((key) => key.project))].sort(); }, () => {});
   }, []);
   const all = [...new Set([...names.value, ...(project.value === "*" ? [] : [project.value])])].sort();
   const set = (name) => { project.value = name; remember("glovebox.project", name); };

@@ -29,7 +29,7 @@ export function SignIn({ known }) {
     <p class="dim">${known.over ? t.signin.over_text : t.signin.about}</p>
     ${known.failed && html`<${Notice} tone="bad" role="alert">${t.errors.unreachable} <${Button} small action=${loadSession}>${t.retry}<//><//>`}
     ${known.reason && html`<${Notice} tone="busy" role="alert">${known.reason}<//>`}
-    ${!known.reason && html`<form class="stack" onSubmit=${submit} novalidate>
+    ${!known.reason && html`<form class="stack" onSubmit=${submit} novalidate><input type="text" name="username" autocomplete="username" value="glovebox" hidden readonly />
       <${TextField} name=${t.signin.key} value=${key.value} set=${(text) => { key.value = text; fault.value = ""; }} mono type="password" autofocus fault=${fault.value} hint=${t.signin.hint} placeholder="gbx_…" autocomplete="current-password" />
       <button type="submit" class="button filled" disabled=${busy.value}>${busy.value ? t.signin.busy : t.signin.submit}</button></form>`}
     <div class="signin-other"><p class="dim small">${t.signin.other}</p><${Command} text="glovebox console" /></div></div></main>`;

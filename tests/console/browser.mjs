@@ -52,7 +52,7 @@ export async function person({ size = SIZES.wide, theme = "light", ...more } = {
   });
   // Beside the console's line: violations that the browser only reports.
   await context.exposeBinding("gbxViolation", (_, said) => complaints.push("policy: " + said));
-  await context.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => window.gbxViolation?.(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`)));
+  await context.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => window.gbxViolation?.(`${event.effectiveDirective} ${event.blockedURI} ${event.target?.outerHTML?.slice(0, 200) ?? event.sample}`)));
   return {
     context, complaints,
     // An answer of the server that the browser reports and this test is about.

@@ -9,9 +9,12 @@ import { Dialog, confirm } from "../ui/dialog.js";
 import { numberOr } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";
 
+// All keys, or those of one project.
+const one = () => (scope() === "*" ? null : scope());
+
 export default function Keys({ query }) {
-  const data = useData((abort) => get("/v1/keys", { project: scope() }, { signal: abort }).then((answer) => answer.keys)), now = useNow(), revoked = useSignal(false);
-  const revoke = (key) => confirm({ title: t.keys.revoke_title(key.name || key.id), text: key.id === session.value.key.id ? t.keys.revoke_own : t.keys.revoke_text, verb: t.keys.revoke, action: async () => { await ask("DELETE", "/v1/keys/" + key.id, { query: { project: scope() } }); toast(t.keys.revoked(key.name || key.id)); data.reload(); } });
+  const data = useData((abort) => get("/v1/keys", { project: one() }, { signal: abort }).then((answer) => answer.keys)), now = useNow(), revoked = useSignal(false);
+  const revoke = (key) => confirm({ title: t.keys.revoke_title(key.name || key.id), text: key.id === session.value.key.id ? t.keys.revoke_own : t.keys.revoke_text, verb: t.keys.revoke, action: async () => { await ask("DELETE", "/v1/keys/" + key.id, { query: { project: one() } }); toast(t.keys.revoked(key.name || key.id)); data.reload(); } });
   return html`<${Page} title=${t.nav.keys} about=${t.keys.about} actions=${html`<${Button} kind="filled" icon="plus" action=${() => setQuery({ new: 1 })}>${t.keys.create}<//>`}>
     <${Loaded} data=${data}>${(keys) => html`<${Groups} keys=${keys.filter((key) => revoked.value || !key.revoked_at)} now=${now} revoke=${revoke} />
       ${keys.some((key) => key.revoked_at) && html`<label class="check"><input type="checkbox" checked=${revoked.value} onChange=${(event) => { revoked.value = event.target.checked; }} />${t.keys.show_revoked}</label>`}`}<//>

@@ -45,6 +45,19 @@ const colours = HighlightStyle.define([
   { tag: tag.invalid, color: "var(--red-text)", textDecoration: "underline" },
 ]);
 
+// Text typed over a selection: left to the browser, it would join the lines itself and give the rest a style
+// attribute, which the page's policy refuses and reports.
+const typedOverSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main, text = event.data;
+    if (event.inputType !== "insertText" || empty || !text || event.isComposing || view.state.readOnly) return false;
+    event.preventDefault();
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, text, insert))) view.dispatch(insert());
+    return true;
+  },
+});
+
 export function createEditor(root, { text, label, readOnly, onChange, onRun, onSave, placeholderLines = 0 }) {
   const language = new Compartment(), editable = new Compartment();
   const commands = [
@@ -60,7 +73,7 @@ export function createEditor(root, { text, label, readOnly, onChange, onRun, onS
       extensions: [
         keymap.of(commands), lineNumbers(), highlightActiveLineGutter(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion(), highlightActiveLine(),
         indentUnit.of("    "), keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
-        look, syntaxHighlighting(colours), language.of([]), editable.of([EditorState.readOnly.of(Boolean(readOnly))]), EditorView.lineWrapping,
+        look, syntaxHighlighting(colours), typedOverSelection, language.of([]), editable.of([EditorState.readOnly.of(Boolean(readOnly))]), EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
         EditorView.updateListener.of((update) => { if (update.docChanged) onChange?.(update.state.doc.toString()); }),
       ],
