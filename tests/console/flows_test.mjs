@@ -415,7 +415,7 @@ test("a key is made, shown once, works, and is revoked", () => withPerson(async 
   const page = await at(one, "/keys");
   await settled(page);
   await page.getByRole("button", { name: "New key" }).click();
-  await page.getByRole("dialog").getByLabel("Name").fill("from the console");
+  await page.getByRole("dialog").getByLabel("Name").fill("made in the console");
   await page.getByRole("dialog").getByLabel("Project").fill("console-made");
   await page.getByRole("dialog").getByRole("button", { name: "New key" }).click();
   const secret = await page.locator("[data-secret]").textContent();
@@ -427,7 +427,7 @@ test("a key is made, shown once, works, and is revoked", () => withPerson(async 
   await page.reload();
   await settled(page);
   assert.ok(!(await page.content()).includes(secret));
-  await page.getByRole("button", { name: "Revoke from the console" }).click();
+  await page.getByRole("button", { name: "Revoke made in the console" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await toast(page, "is revoked");
   const refused = await fetch(URL_ + "/v1/runs", { headers: { "X-API-Key": secret } });

@@ -2,7 +2,7 @@
 // command, never by a page.
 import { html, useSignal } from "../html.js";
 import { t } from "../texts.js";
-import { get, isAdmin } from "../api.js";
+import { get, isAdmin, session } from "../api.js";
 import { useData, useNow } from "../data.js";
 import { Ago, Card, Choice, Command, Empty, Facts, Grade, Loaded, Notice, Page } from "../ui/basics.js";
 
@@ -26,7 +26,8 @@ function Engine({ one }) {
 const OUTCOMES = { stopped: "live", succeeded: "bad", "not-tried": "busy", "kernel-lacks-it": "" };
 
 function Attacks() {
-  const data = useData((abort) => get("/v1/attack-report", {}, { signal: abort }).catch((error) => { if (error.status === 404) return { missing: true }; throw error; })), now = useNow(), which = useSignal("all");
+  // The server says whether it has a report: one that is not there would be an error in the browser's console.
+  const data = useData((abort) => (session.value.attack_report ? get("/v1/attack-report", {}, { signal: abort }) : Promise.resolve({ missing: true }))), now = useNow(), which = useSignal("all");
   return html`<section class="stack"><h2>${t.security.attacks}</h2><${Loaded} data=${data}>${(got) => {
     if (got.missing) return html`<div class="card"><${Empty} icon="security" title=${t.security.no_report} text=${t.security.no_report_text} command="glovebox attack" /></div>`;
     const attacks = got.attacks ?? [], counts = {};

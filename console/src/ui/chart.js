@@ -13,7 +13,7 @@ export function Chart({ title, times, lines, form = String, height = 132, note }
   useEffect(() => {
     let gone = false, watcher = null;
     import("uplot").then(({ default: UPlot }) => {
-      if (gone) return;
+      if (gone || !host.current) return;
       const text = colour("--dim"), grid = colour("--border"), font = "11px Manrope, sans-serif";
       const width = () => Math.max(120, host.current.clientWidth);
       plot.current = new UPlot({
@@ -28,7 +28,7 @@ export function Chart({ title, times, lines, form = String, height = 132, note }
           return { label: line.name, stroke, width: 1.5, spanGaps: false, points: { show: false }, fill: line.fill ? soft(stroke, 0.1) : undefined };
         })],
       }, [times, ...lines.map((line) => line.values)], host.current);
-      watcher = new ResizeObserver(() => plot.current?.setSize({ width: width(), height }));
+      watcher = new ResizeObserver(() => { if (host.current) plot.current?.setSize({ width: width(), height }); });
       watcher.observe(host.current);
     });
     return () => { gone = true; watcher?.disconnect(); plot.current?.destroy(); plot.current = null; };
