@@ -18,6 +18,12 @@ async function planted(page) {
   return page.evaluate(() => document.querySelectorAll("img[src=x], [onerror], [onload], svg[onload], script:not([type=module])").length);
 }
 
+test("the page's policy allows nothing inline and no frame", async () => {
+  const policy = (await fetch(URL_ + "/console/")).headers.get("content-security-policy");
+  for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) assert.ok(policy.split(/;\s*/).includes(rule), rule + " is not in: " + policy);
+  assert.ok(!/unsafe|\*/.test(policy), policy);
+});
+
 test("control: the payloads fire where they are taken for HTML", async () => {
   const one = await person();
   one.expect(/ERR_|404|Failed to load/);
