@@ -63,7 +63,7 @@ test("no field that a guest or another tenant controls becomes HTML", async () =
     const page = await at(one, "/");
     let seen = "";
     for (const path of ["/", "/runs", "/runs?q=" + encodeURIComponent(payload("query")), "/runs/" + run.id, "/sandboxes?state=all", "/sandboxes?q=" + encodeURIComponent(payload("search")), box, `${box}/files`, file(shortPayload + ".txt"), file("table.csv"), file("vector.svg"), `${box}/files?at=${encodeURIComponent("/home/user/" + shortPayload)}`,
-      `${box}/processes`, `${box}/logs`, `${box}/network`, `${box}/snapshots`, `${box}/settings`, `/sandboxes/${theirs.id}/settings`, "/templates", "/keys", "/packages", "/security", "/settings", "/" + encodeURIComponent(payload("path"))]) {
+      `${box}/processes`, `${box}/logs`, `${box}/network`, `${box}/snapshots`, `${box}/settings`, `/sandboxes/${theirs.id}/settings`, "/templates", "/keys", "/packages", "/security", "/settings", "/" + encodeURIComponent("<img src=x onerror=gbxFired=1>")]) {
       await go(page, path);
       await settled(page);
       seen += await page.evaluate(() => document.body.innerText + [...document.querySelectorAll("input, textarea")].map((field) => field.value).join("\n"));
