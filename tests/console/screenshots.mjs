@@ -16,7 +16,7 @@ async function api(method, path, body, raw = false) {
 
 const SALES = "region,month,orders,total\nNorth,2026-08,131,18420.50\nSouth,2026-08,97,12110.00\nEast,2026-08,64,9034.20\nWest,2026-08,118,15870.75\nNorth,2026-09,142,20115.10\nSouth,2026-09,103,13390.40\n";
 const REPORT = 'import csv\nfrom collections import defaultdict\n\ntotals = defaultdict(float)\nwith open("sales.csv") as file:\n    for row in csv.DictReader(file):\n        totals[row["region"]] += float(row["total"])\n\n# the best regions first\nfor region, total in sorted(totals.items(), key=lambda item: -item[1]):\n    print(f"{region:8} {total:12,.2f}")\n';
-const SHOWN = 'import csv, io\n\nrows = [("North", 38535.6), ("South", 25500.4), ("West", 15870.75), ("East", 9034.2)]\nfor region, total in rows:\n    print(f"{region:8} {"█" * int(total / 2000):20} {total:10,.2f}")\n\n{"best": rows[0][0], "total": round(sum(total for _, total in rows), 2)}\n';
+const SHOWN = 'rows = [("North", 38535.6), ("South", 25500.4), ("West", 15870.75), ("East", 9034.2)]\nfor region, total in rows:\n    bar = "█" * int(total / 2000)\n    print(f"{region:8} {bar:20} {total:10,.2f}")\n\n{"best": rows[0][0], "total": round(sum(total for _, total in rows), 2)}\n';
 
 async function arranged() {
   const boxes = [];
@@ -40,9 +40,8 @@ async function arranged() {
 async function busy(until) {
   let n = 0;
   while (Date.now() < until) {
-    const wave = 3 + Math.round(3 * Math.sin(n++ / 6));
-    await Promise.all(Array.from({ length: wave }, () => api("POST", "/v1/run", { language: n % 5 ? "python" : "javascript", code: "1 + 1" }).catch(() => {})));
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await api("POST", "/v1/run", { language: n++ % 5 ? "python" : "javascript", code: "1 + 1" }).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 350 + 300 * Math.sin(Date.now() / 12000)));
   }
 }
 

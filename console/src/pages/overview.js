@@ -9,6 +9,9 @@ import { Ago, Card, Command, Copy, Empty, Grade, Link, Loaded, Notice, Page } fr
 import { Chart } from "../ui/chart.js";
 import { EventRow } from "../ui/event_row.js";
 
+// A run's end says all that its start says; the installer's lines are too many.
+const isShown = (event) => !["run.started", "layer.progress"].includes(event.event);
+const listed = (events) => events.filter(isShown).reverse();
 const MOST_SAMPLES = 360, MOST_EVENTS = 50;
 
 export default function Overview() {
@@ -19,14 +22,14 @@ export default function Overview() {
 }
 
 function Board({ first }) {
-  const samples = useSignal(first.samples), events = useSignal([...first.events].reverse()), moved = useSignal(false), now = useNow();
-  useEffect(() => { samples.value = first.samples; events.value = [...first.events].reverse(); moved.value = false; }, [first]);
+  const samples = useSignal(first.samples), events = useSignal(listed(first.events)), moved = useSignal(false), now = useNow();
+  useEffect(() => { samples.value = first.samples; events.value = listed(first.events); moved.value = false; }, [first]);
   useEffect(() => listen((message) => {
     if (message.type === "sample") {
       if (message.sample.at === samples.value.at(-1)?.at) return;
       samples.value = [...samples.value, message.sample].slice(-MOST_SAMPLES);
       moved.value = true;
-    } else if (message.type === "event") {
+    } else if (message.type === "event" && isShown(message)) {
       if (events.value.some((one) => one.id === message.id)) return;
       events.value = [{ at: new Date().toISOString(), ...message }, ...events.value].slice(0, MOST_EVENTS);
     }

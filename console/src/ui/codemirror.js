@@ -18,7 +18,7 @@ const LANGUAGES = {
 };
 
 const look = EditorView.theme({
-  "&": { color: "var(--bright)", backgroundColor: "transparent", fontSize: "13px", height: "100%" },
+  "&": { color: "var(--bright)", backgroundColor: "transparent", fontSize: "13px", height: "100%", maxHeight: "var(--editor-most, none)" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.65", fontVariantLigatures: "none" },
   ".cm-content": { padding: "12px 0", caretColor: "var(--accent)" },

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useSignal } from "../html.js";
 import { complain } from "./toast.js";
 
-export function Editor({ text, set, language, label, readOnly = false, run, save, height = "240px", focus = false }) {
+export function Editor({ text, set, language, label, readOnly = false, run, save, height = "240px", most = null, focus = false }) {
   const host = useRef(null), editor = useRef(null), ready = useSignal(false);
   const latest = useRef({});
   latest.current = { set, run, save };
@@ -27,7 +27,8 @@ export function Editor({ text, set, language, label, readOnly = false, run, save
   useEffect(() => { editor.current?.setLanguage(language).catch(complain); }, [language, ready.value]);
   useEffect(() => { editor.current?.setReadOnly(readOnly); }, [readOnly, ready.value]);
 
-  return html`<div class="editor" style=${{ height }} data-ready=${ready.value ? "true" : "false"}><div class="host" ref=${host} style=${{ height: "100%" }}></div>
+  // With `most` it is as high as its text, from `height` to that.
+  return html`<div class="editor" style=${most ? { minHeight: height, "--editor-most": most } : { height }} data-ready=${ready.value ? "true" : "false"}><div class="host" ref=${host} style=${{ height: "100%" }}></div>
     ${!ready.value && html`<pre class="mono" style=${{ padding: "12px 14px" }}>${text}</pre>`}</div>`;
 }
 

@@ -49,7 +49,7 @@ export default function Code({ sandbox, base }) {
     load();
   }
   return html`<div class="stack"><div class="filters"><${Select} aria-label=${t.code.language} value=${book.language.value} set=${(name) => { book.language.value = name; load(); }} options=${LANGUAGES.map((one) => [one, t.languages[one]])} />
-      ${mine ? html`<${Status} state=${mine.state} text=${mine.state === "idle" ? t.code.ready(mine.warm) : t.states[mine.state]} />` : html`<span class="dim small">${t.code.starts_first}</span>`}
+      ${mine ? html`<${Status} state=${mine.state === "idle" ? "ready" : mine.state} text=${mine.state === "idle" ? t.code.ready(mine.warm) : t.states[mine.state]} />` : html`<span class="dim small">${t.code.starts_first}</span>`}
       <span class="row" style=${{ marginLeft: "auto" }}><${Button} small kind="outline" icon="play" action=${runAll}>${t.code.run_all}<//>${mine && html`<${Button} small kind="outline" icon="refresh" action=${restart}>${t.code.restart}<//>`}</span></div>
     ${book.cells.value.map((one, i) => html`<${Cell} key=${one.key} one=${one} number=${i + 1} base=${base} language=${book.language.value} ran=${load} add=${() => add(one)} remove=${() => remove(one)} last=${i === book.cells.value.length - 1} />`)}
     <div><${Button} icon="plus" action=${() => add()}>${t.code.add}<//></div></div>`;
@@ -84,12 +84,12 @@ export function joined(pieces, stream, data) {
 }
 
 function Cell({ one, number, base, language, ran, add, remove, last }) {
-  const running = one.state.value === "running", lines = Math.min(24, Math.max(3, one.code.value.split("\n").length));
+  const running = one.state.value === "running";
   const go = async () => { await run(one, base, language); ran(); };
   const stop = () => attempt(() => post(`${base}/contexts/${language}/interrupt`, undefined, { query: { project: scope() } }));
   return html`<article class="cell" aria-label=${t.code.cell(number)}><div class="cell-side"><span class="mono dim">${number}</span>
       ${running ? html`<${Button} small icon="stop" label=${t.code.stop} action=${stop} />` : html`<${Button} small icon="play" label=${t.code.run(number)} action=${go} />`}</div>
-    <div class="grow stack tight"><${Editor} text=${one.code.value} set=${(text) => { one.code.value = text; }} language=${language} label=${t.code.cell(number)} run=${go} height=${lines * 22 + 26 + "px"} focus=${last} />
+    <div class="grow stack tight"><${Editor} text=${one.code.value} set=${(text) => { one.code.value = text; }} language=${language} label=${t.code.cell(number)} run=${go} height="76px" most="520px" focus=${last} />
       ${running && html`<div class="meter busy" role="progressbar" aria-label=${t.code.running}></div>`}
       <${Output} pieces=${one.pieces.value} /><${RichList} results=${one.results.value} />${one.error.value && html`<${Fault} error=${one.error.value} />`}
       ${one.exit.value?.restarted && html`<${Notice} tone="busy">${t.code.was_restarted}<//>`}
