@@ -52,6 +52,27 @@ test("signing in by a key, and out", () => withPerson(async (one) => {
   assert.deepEqual(await one.context.cookies(URL_), []);
 }));
 
+test("a one-time link signs in once, and leaves the address", async () => {
+  const { stdout } = await run(process.env.GLOVEBOX_BIN_DIR + "/glovebox", ["console", "--print", "--data-dir", process.env.GBX_CONSOLE_DATA]);
+  const link = URL_ + "/console/" + new URL(stdout.trim().split(/\s+/).find((word) => word.includes("#"))).hash;
+  await withPerson(async (one) => {
+    const page = await one.context.newPage();
+    await page.goto(link);
+    await page.locator("#page-title", { hasText: "Overview" }).waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "");
+    // Neither the address nor what came before it has the link.
+    assert.ok(!(await page.evaluate(() => performance.getEntriesByType("resource").map((entry) => entry.name).join(" "))).includes("link="));
+  });
+  await withPerson(async (one) => {
+    one.expect(/401/);
+    const page = await one.context.newPage();
+    await page.goto(link);
+    await page.getByLabel("API key").waitFor();
+    await page.locator(".toast.bad").waitFor();
+    assert.deepEqual(await one.context.cookies(URL_), []);
+  });
+});
+
 test("a session that ended elsewhere ends here, and the page is kept", () => withPerson(async (one) => {
   one.expect(/401/);
   one.expect(/WebSocket/);
