@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
-        bench soak package-matrix fuzz mutants check check-threads format format-check generate lint install uninstall clean
+        bench soak package-matrix screenshots fuzz mutants check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ wheel: build ## make the Python SDK's wheel, with the programs in it, in build/w
 run: deps build/release/build.ninja ## show an example in the sandbox, then serve on 127.0.0.1:7070 until Ctrl-C
 	@cmake --build --preset release --parallel $(JOBS) --target $(serving_programs)
 	@scripts/demo
-	@exec build/bin/glovebox serve
+	@build/bin/glovebox console --print --wait 20 & exec build/bin/glovebox serve
 
 # Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes.
 test: deps-test build build/dev/build.ninja ## run all tests but the long ones
@@ -109,6 +109,9 @@ soak: deps-test build ## the long tests: thousands of runs, stress-ng and CPytho
 
 package-matrix: build ## build, import and call popular packages of PyPI in sandboxes; ARGS="--only numpy,scipy"
 	@scripts/package-matrix $(ARGS)
+
+screenshots: deps-test build ## make the pictures of the console for README and docs
+	@scripts/screenshots $(ARGS)
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
 	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)

@@ -33,7 +33,7 @@ std::string some_figures() {
   metrics.count_run(store::RunStatus::kOk, true);
   metrics.count_run(store::RunStatus::kTimedOut, false);
   metrics.count_phase(runs::Phase::kTotal, microseconds(1500));
-  metrics.count_refusal("host_full");
+  metrics.count_refusal("host_full", "default");
   metrics.count_answer(200);
   metrics.count_answer(404);
   ServerFigures figures;

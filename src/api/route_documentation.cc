@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "api/console/asset_routes.h"
+#include "api/console/session_routes.h"
+#include "api/overview/live_routes.h"
+#include "api/overview/overview_routes.h"
 #include "api/routes/bundle_routes.h"
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
@@ -18,12 +22,14 @@
 #include "api/routes/key_routes.h"
 #include "api/routes/layer_routes.h"
 #include "api/routes/operations_routes.h"
+#include "api/routes/port_link_routes.h"
 #include "api/routes/port_routes.h"
 #include "api/routes/process_routes.h"
 #include "api/routes/run_record_routes.h"
 #include "api/routes/run_routes.h"
 #include "api/routes/sandbox_metrics_routes.h"
 #include "api/routes/sandbox_routes.h"
+#include "api/routes/setting_routes.h"
 #include "api/routes/snapshot_routes.h"
 #include "api/routes/template_routes.h"
 #include "dialects/e2b/dialect.h"
@@ -56,8 +62,9 @@ std::vector<RouteInfo> documented_routes() {
   append_all<RunRoutes, BundleRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes,
              SandboxMetricsRoutes, SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes,
              ContextRoutes, CodeRoutes, FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes,
-             TemplateRoutes, LayerRoutes, EngineRoutes, EventRoutes, KeyRoutes, OperationsRoutes,
-             DocsRoutes>(all);
+             PortLinkRoutes, TemplateRoutes, LayerRoutes, EngineRoutes, EventRoutes, KeyRoutes,
+             OperationsRoutes, DocsRoutes, SettingRoutes, OverviewRoutes, LiveRoutes,
+             ConsoleSessionRoutes, ConsoleAssetRoutes>(all);
   e2b::Dialect::append_info(all);
   workspace::Dialect::append_info(all);
   sessions_api::Dialect::append_info(all);

@@ -31,6 +31,7 @@ RunHeader header_of(const Request& request, const store::Principal& who, const R
   run.template_name = plan.template_name;
   run.language = plan.language;
   run.profile_hash = plan.profile_hash;
+  run.code = plan.kept_code;
   run.started_ms = wall_clock_ms();
   run.began = Clock::now();
   return run;
@@ -176,7 +177,7 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
   const std::uint64_t memory = plan.job.limits.memory_bytes + plan.job.limits.disk_bytes;
   auto admission = deps_.usage.admit(who, memory, Clock::now());
   if (!admission) {
-    deps_.metrics.count_refusal("key_limit");
+    deps_.metrics.count_refusal("key_limit", who.project);
     Response refusal = routing::refuse_run(admission.error());
     co_await once.give_up(false);
     co_return refusal;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "signin/session_cookie.h"
 
 namespace glovebox::api {
 namespace {
@@ -19,6 +20,14 @@ std::vector<std::string_view> private_headers(const routing::PortDialect& dialec
 
 routing::KeyForms key_forms() { return routing::KeyForms(e2b::Dialect::key_prefixes()); }
 
+// Never passed to a guest either: those of its ports, and the console's, should a browser send it.
+std::vector<std::string> private_cookies(const ApiSettings& settings) {
+  std::vector<std::string> names = routing::PortLinks::cookie_names();
+  names.push_back(signin::cookie_name(true, settings.secret));
+  names.push_back(signin::cookie_name(false, settings.secret));
+  return names;
+}
+
 e2b::Settings e2b_settings(const ApiSettings& settings) {
   return {.secret = settings.secret,
           .domain = settings.domain,
@@ -32,7 +41,8 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
     : io_(on.io),
       settings(std::move(settings_)),
       memory_budget(settings.max_held_output),
-      authenticator(on.store, key_forms(), settings.is_loopback),
+      browsers(on.store, settings.origins, settings.secret),
+      authenticator(on.store, browsers, key_forms(), settings.is_loopback),
       watcher(on.io, on.node, on.templates, on.events),
       preparation(on.io, on.packages, on.templates, on.snapshots),
       oom_kills(on.session_service),
@@ -49,7 +59,8 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       planner(on.node, on.templates,
               {.engine = settings.engine,
                .min_grade = settings.min_grade,
-               .ceiling = settings.ceiling}),
+               .ceiling = settings.ceiling,
+               .keeps_code = settings.console.keeps_code}),
       run_log(on.store, on.events, metrics),
       run_flow({on.node, preparation, run_log, metrics, on.store, on.usage, memory_budget, worker}),
       e2b({on.io,
@@ -85,8 +96,10 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
            on.session_services.registry, on.session_services.lifecycle, contexts, processes,
            oom_kills, watcher, memory_budget},
           settings.mcp, settings.version),
-      port_proxy(private_headers(e2b), key_forms()),
-      port_routing(access, port_proxy, {&e2b}),
+      overview_sampler(on.io, on.node, on.session_services.registry, metrics.activity),
+      port_proxy(private_headers(e2b), key_forms(), private_cookies(settings)),
+      port_links(settings.secret, !settings.origins.public_origin.empty()),
+      port_routing(access, port_proxy, port_links, {&e2b}),
       run_routes_({authenticator, watcher, planner, run_flow, bundles, worker}),
       bundle_routes_({authenticator, bundles, worker}),
       function_routes_({authenticator, watcher, planner, run_flow, worker}),
@@ -106,6 +119,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       file_tree_routes_({lookup}),
       file_watch_routes_({on.io, authenticator, lookup, is_stopping}),
       port_routes_({lookup, port_proxy}),
+      port_link_routes_({lookup, access, port_links, settings.origins, settings.domain}),
       template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
                      on.usage, metrics}),
@@ -115,7 +129,14 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       operations_routes_({settings.version, on.node, on.session_service, on.store, metrics,
                           on.events, on.session_services.registry, on.snapshots, on.packages,
                           http_figures, is_stopping}),
-      docs_routes_({settings.version}) {}
+      docs_routes_({settings.version}),
+      setting_routes_({settings.table}),
+      overview_routes_(
+          {authenticator, on.node, on.session_services.registry, metrics.activity, on.events}),
+      live_routes_({on.io, authenticator, on.events, metrics.activity, overview_sampler}),
+      console_session_routes_({authenticator, browsers, sign_in_attempts, on.store,
+                               settings.console, settings.version, settings.domain}),
+      console_asset_routes_(console_bundle()) {}
 
 std::vector<templates::ReservedName> ServerApi::reserved_template_names() {
   return e2b::Dialect::reserved_template_names();
@@ -123,14 +144,21 @@ std::vector<templates::ReservedName> ServerApi::reserved_template_names() {
 
 http::Router ServerApi::make_router() {
   routing::RouteTable table(authenticator, settings.max_body);
-  const auto add = [&table](auto&... routes) {
+  // The console's pages use the API as everybody does, so its cookie counts for all of /v1, but for
+  // the paths at which guests answer.
+  const routing::RouteStyle for_console{.cookies = routing::Cookies::kAccepted};
+  const auto add = [&](auto&... routes) {
+    (table.add(routes, std::remove_reference_t<decltype(routes)>::rows(), for_console), ...);
+  };
+  const auto add_without_cookies = [&table](auto&... routes) {
     (table.add(routes, std::remove_reference_t<decltype(routes)>::rows()), ...);
   };
   add(run_routes_, bundle_routes_, function_routes_, run_record_routes_, sandbox_routes_,
       sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
       context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
-      port_routes_, template_routes_, layer_routes_, engine_routes_, event_routes_, key_routes_,
-      operations_routes_, docs_routes_);
+      port_link_routes_, template_routes_, layer_routes_, engine_routes_, event_routes_,
+      key_routes_, setting_routes_, overview_routes_, live_routes_, console_session_routes_);
+  add_without_cookies(port_routes_, operations_routes_, docs_routes_, console_asset_routes_);
   e2b.add_routes(table);
   workspace.add_routes(table);
   sessions_api.add_routes(table);
@@ -166,11 +194,13 @@ void ServerApi::log_exchange(const http::Exchange& exchange) {
 
 void ServerApi::start() {
   e2b.start();
+  overview_sampler.start();
   asio::co_spawn(io_, watcher.watch(), asio::detached);
 }
 
 void ServerApi::stop() {
   is_stopping = true;
+  overview_sampler.stop();
   watcher.stop();
 }
 

@@ -9,6 +9,11 @@
 #include <optional>
 #include <string>
 
+#include "api/console/asset_routes.h"
+#include "api/console/session_routes.h"
+#include "api/overview/live_routes.h"
+#include "api/overview/overview_routes.h"
+#include "api/overview/overview_sampler.h"
 #include "api/routes/bundle_routes.h"
 #include "api/routes/code_routes.h"
 #include "api/routes/context_routes.h"
@@ -24,21 +29,25 @@
 #include "api/routes/key_routes.h"
 #include "api/routes/layer_routes.h"
 #include "api/routes/operations_routes.h"
+#include "api/routes/port_link_routes.h"
 #include "api/routes/port_routes.h"
 #include "api/routes/process_routes.h"
 #include "api/routes/run_record_routes.h"
 #include "api/routes/run_routes.h"
 #include "api/routes/sandbox_metrics_routes.h"
 #include "api/routes/sandbox_routes.h"
+#include "api/routes/setting_routes.h"
 #include "api/routes/snapshot_routes.h"
 #include "api/routes/template_routes.h"
 #include "api/run_flow.h"
 #include "base/memory_budget.h"
+#include "config/load.h"
 #include "dialects/e2b/dialect.h"
 #include "dialects/mcp/dialect.h"
 #include "dialects/sessions_api/dialect.h"
 #include "dialects/workspace/dialect.h"
 #include "events/event_hub.h"
+#include "http/origin_rules.h"
 #include "http/server/server.h"
 #include "model/wall.h"
 #include "net/net_policy.h"
@@ -50,6 +59,7 @@
 #include "routing/authenticator.h"
 #include "routing/exec_runner.h"
 #include "routing/large_responses.h"
+#include "routing/port_links.h"
 #include "routing/port_proxy.h"
 #include "routing/port_routing.h"
 #include "routing/sandbox_access.h"
@@ -66,6 +76,8 @@
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/session_services.h"
+#include "signin/attempts.h"
+#include "signin/browser_sessions.h"
 #include "snapshots/snapshot_store.h"
 #include "store/key_usage.h"
 #include "store/store.h"
@@ -88,6 +100,9 @@ struct ApiSettings {
   net::NetCeiling ceiling{};  // what the administrator lets sandboxes reach
   workspace::Settings workspace{};
   mcp::Settings mcp{};
+  http::OriginRules origins{};  // as the HTTP server has them
+  ConsoleSettings console{};
+  config::SettingTable table{};  // all settings, to be shown
 };
 
 class ServerApi {
@@ -137,6 +152,8 @@ class ServerApi {
   MemoryBudget memory_budget;  // for answers and input that wait to be read
   routing::Worker worker;      // for work that would block the server's one thread too long
   runs::Metrics metrics;
+  signin::BrowserSessions browsers;
+  signin::Attempts sign_in_attempts;
   routing::Authenticator authenticator;
   templates::TemplateWatcher watcher;
   packages::PackagePreparation preparation;
@@ -160,7 +177,10 @@ class ServerApi {
   sessions_api::Dialect sessions_api;
   mcp::Dialect mcp;
 
+  OverviewSampler overview_sampler;
+
   routing::PortProxy port_proxy;
+  routing::PortLinks port_links;
   routing::PortRouting port_routing;
 
  private:
@@ -180,6 +200,7 @@ class ServerApi {
   FileTreeRoutes file_tree_routes_;
   FileWatchRoutes file_watch_routes_;
   PortRoutes port_routes_;
+  PortLinkRoutes port_link_routes_;
   TemplateRoutes template_routes_;
   LayerRoutes layer_routes_;
   EngineRoutes engine_routes_;
@@ -187,6 +208,11 @@ class ServerApi {
   KeyRoutes key_routes_;
   OperationsRoutes operations_routes_;
   DocsRoutes docs_routes_;
+  SettingRoutes setting_routes_;
+  OverviewRoutes overview_routes_;
+  LiveRoutes live_routes_;
+  ConsoleSessionRoutes console_session_routes_;
+  ConsoleAssetRoutes console_asset_routes_;
 };
 
 }  // namespace glovebox::api

@@ -53,6 +53,7 @@ constexpr Command kCommands[] = {
     {"logs", "Show the log of a sandbox", nullptr},
     {"top", "Show running sandboxes and their resource usage", nullptr},
     {"mcp", "Serve tools for an AI assistant (Model Context Protocol)", nullptr},
+    {"console", "Open the console of a server in a browser", nullptr},
     {"config", "Print every setting of `serve` and its origin", config_command},
     {"key", "Create, show, list and revoke the keys of a server", nullptr},
     {"template", "List, create, delete and check templates", template_command},

@@ -8,6 +8,7 @@
 namespace glovebox::client {
 
 int code_command(const std::vector<std::string>& args);
+int console_command(const std::vector<std::string>& args);
 int copy_command(const std::vector<std::string>& args);
 int exec_command(const std::vector<std::string>& args);
 int gc_command(const std::vector<std::string>& args);

@@ -31,6 +31,8 @@ constexpr Key kKeys[] = {
      "A host name that requests may be addressed to, besides the server's addresses and localhost"},
     {"server.origins", Kind::kList, &Settings::origins, "",
      "Web origins whose pages may use the API"},
+    {"server.public_url", Kind::kText, &Settings::public_url, "",
+     "The address that browsers use, like https://glovebox.example.com, for a proxy that terminates TLS"},
     {"server.tls_cert", Kind::kPath, &Settings::tls_cert, "",
      "Certificate chain (PEM); with tls_key the server speaks HTTPS"},
     {"server.tls_key", Kind::kPath, &Settings::tls_key, "", "Private key (PEM) of tls_cert"},
@@ -101,6 +103,8 @@ constexpr Key kKeys[] = {
      "Bytes of records that are kept; 0: all"},
     {"store.keep_output", Kind::kSize, &Settings::keep_output, "16K",
      "How much of a run's output its record keeps", 0, 16 << 20},
+    {"store.keep_code", Kind::kBool, &Settings::keep_code, "false",
+     "Whether the record of a run keeps its code, for the console's re-run and diff"},
     {"store.batch_interval", Kind::kDuration, &Settings::batch_interval, "200ms",
      "Records are written together, this often; a crash loses at most one batch",
      1 * kMs, 60 * kSecond},
@@ -115,6 +119,9 @@ constexpr Key kKeys[] = {
      "How each line is written: text, or json for a program that reads it", 0, ~0ull, "text|json"},
     {"log.requests", Kind::kBool, &Settings::log_requests, "true",
      "Whether every request is logged, at info"},
+
+    {"console.session_ttl", Kind::kDuration, &Settings::console_session_ttl, "12h",
+     "How long a browser stays signed in to the console", 60 * kSecond, 30 * 24 * kHour},
 
     {"workspace.cpu_quota", Kind::kText, &Settings::workspace_cpu_quota, "",
      "/workspace/se: CPUs of a sandbox, like 2 or 0.5; empty: 2",

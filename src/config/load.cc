@@ -55,6 +55,11 @@ std::vector<options::Option> SettingFlags::options() {
     values.push_back(std::move(entry));
     return {};
   };
+  const options::TakeValue set_by = [this](const std::string& word) -> Result<> {
+    TRY(SettingValue entry, entry_of_set(word));
+    origins.emplace_back(entry.key, std::move(entry.text));
+    return {};
+  };
   return {
       {"--listen", "ADDRESS:PORT", "listen here (default 127.0.0.1:7070); port 0 picks a free port",
        into_key("server.listen", "flag --listen")},
@@ -67,6 +72,7 @@ std::vector<options::Option> SettingFlags::options() {
        &file},
       {"--no-config", "", "", &no_config},
       {"--set", "KEY=VALUE", "set any setting; `glovebox config` lists them", set},
+      {"--set-by", "KEY=ORIGIN", "", set_by},
   };
 }
 
@@ -187,6 +193,22 @@ Result<> check_indexes(const Settings& settings, const SettingTable& table) {
   return bad_setting(name + origin_of(table, name) + what.substr(name.size()));
 }
 
+// As browsers write an Origin: "https://glovebox.example.com:8443".
+bool is_https_address(std::string_view text) {
+  constexpr std::string_view kScheme = "https://";
+  if (!text.starts_with(kScheme)) return false;
+  const std::string_view host = text.substr(kScheme.size());
+  const std::string_view name = host.substr(0, host.find(':'));
+  const std::string_view port = name.size() < host.size() ? host.substr(name.size() + 1) : "1";
+  const auto is_in = [](std::string_view all) {
+    return [all](char c) { return all.find(c) != std::string_view::npos; };
+  };
+  return !name.empty() && name.front() != '.' && name.front() != '-' && !port.empty() &&
+         port.size() <= 5 && port != "443" &&
+         std::all_of(name.begin(), name.end(), is_in("abcdefghijklmnopqrstuvwxyz0123456789-._")) &&
+         std::all_of(port.begin(), port.end(), is_in("0123456789"));
+}
+
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const SettingTable& table) {
   if (settings.data_dir.empty()) {
@@ -201,6 +223,12 @@ Result<> check_together(const Settings& settings, const SettingTable& table) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
     return bad_setting(given + origin_of(table, given) +
                        ": server.tls_cert and server.tls_key are needed together");
+  }
+  if (!settings.public_url.empty() && !is_https_address(settings.public_url)) {
+    return bad_setting("server.public_url" + origin_of(table, "server.public_url") +
+                       ": must be https:// and a host name, with its port unless that is 443, and "
+                       "nothing behind it, not '" +
+                       settings.public_url.substr(0, 100) + "'");
   }
   TRY_OK(check_network(settings, table));
   return check_indexes(settings, table);
@@ -258,6 +286,11 @@ Result<LoadedSettings> load(SettingFlags flags, const ProcessEnvironment& proces
     override_with(loaded.table, std::move(values));
   }
   override_with(loaded.table, std::move(flags.values));
+  for (const auto& [key, origin] : flags.origins) {
+    for (SettingValue& entry : loaded.table) {
+      if (entry.key == key) entry.origin = origin;
+    }
+  }
   for (SettingValue& entry : loaded.table) {
     if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
       return bad_setting(std::string(entry.key->name) + " (" + entry.origin + ") " +
@@ -308,6 +341,8 @@ std::vector<std::string> as_arguments(const SettingTable& table) {
   for (const SettingValue& entry : table) {
     arguments.emplace_back("--set");
     arguments.push_back(std::string(entry.key->name) + "=" + entry.text);
+    arguments.emplace_back("--set-by");
+    arguments.push_back(std::string(entry.key->name) + "=" + entry.origin);
   }
   return arguments;
 }

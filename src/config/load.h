@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +37,8 @@ struct SettingFlags {
   bool no_config = false;
   std::vector<SettingValue>
       values;  // in the order of the command line; the last one of a key counts
+  // What as_arguments() says of where values come from, instead of this command line: key and text.
+  std::vector<std::pair<const Key*, std::string>> origins;
 
   // For a command that takes them beside options of its own. This object is where the values go, so
   // it must stay where it is until the command line was parsed.
@@ -55,7 +58,8 @@ Result<LoadedSettings> load(std::span<const std::string> args, const ProcessEnvi
 // Refuses settings that are valid but cannot be served.
 Result<> check_servable(const LoadedSettings& loaded);
 
-// Arguments that give another Glovebox program the same settings, whatever its environment.
+// Arguments that give another Glovebox program the same settings, whatever its environment, and
+// tell it where they come from.
 std::vector<std::string> as_arguments(const SettingTable& table);
 
 }  // namespace glovebox::config

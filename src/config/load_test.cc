@@ -235,6 +235,20 @@ TEST_F(Load, AsArgumentsGivesTheSameSettingsElsewhere) {
   EXPECT_EQ(again->settings.origins, loaded->settings.origins);
   EXPECT_EQ(again->settings.retention_age.count(), 0);
   EXPECT_EQ(again->settings.data_dir, "/var/lib/glovebox");
+  for (const char* key : {"server.max_body", "server.origins", "log.level"}) {
+    EXPECT_EQ(origin(*again, key), origin(*loaded, key)) << key;
+  }
+}
+
+TEST_F(Load, ThePublicAddressIsAnOriginOfHttps) {
+  for (const char* good : {"", "https://glovebox.example.com", "https://a-b.test:8443"}) {
+    EXPECT_TRUE(load_with({"--set", std::string("server.public_url=") + good})) << good;
+  }
+  for (const char* bad : {"http://glovebox.example.com", "https://", "https://a.test/", "a.test",
+                          "https://A.test", "https://a.test:443", "https://a.test:", "https://u@a",
+                          "https://a.test:123456", "https://.test", "https://a.test?x"}) {
+    EXPECT_FALSE(load_with({"--set", std::string("server.public_url=") + bad})) << bad;
+  }
 }
 
 TEST_F(Load, TheServersUidFollowsTheLaunchersPolicy) {

@@ -17,7 +17,8 @@ struct Settings {
   std::uint64_t uid = 0;
   std::string domain;
   std::vector<std::string> origins;
-  std::string tls_cert;  // both or neither of the two
+  std::string public_url;  // empty: the address of each request
+  std::string tls_cert;    // both or neither of the two
   std::string tls_key;
   std::chrono::milliseconds stop_timeout{};
   std::uint64_t max_connections = 0;
@@ -54,6 +55,7 @@ struct Settings {
   std::uint64_t retention_count = 0;
   std::uint64_t retention_bytes = 0;
   std::uint64_t keep_output = 0;
+  bool keep_code = false;
   std::chrono::milliseconds batch_interval{};
   std::uint64_t disk_ceiling = 0;
   std::uint64_t project_quota = 0;  // 0: a quarter of disk_ceiling
@@ -61,6 +63,8 @@ struct Settings {
   std::string log_level;
   std::string log_format;
   bool log_requests = true;
+  // [console]
+  std::chrono::milliseconds console_session_ttl{};
   // [workspace]; 0 and empty: the protocol's own default
   std::string workspace_cpu_quota;
   std::uint64_t workspace_memory_limit = 0;  // KB

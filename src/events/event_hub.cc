@@ -32,6 +32,17 @@ std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
   return subscription;
 }
 
+std::vector<Event> EventHub::recent(std::string_view project, std::size_t count) const {
+  std::vector<Event> found;
+  for (auto event = ring_.rbegin(); event != ring_.rend() && found.size() < count; ++event) {
+    if (project.empty() || event->project.empty() || event->project == project) {
+      found.push_back(*event);
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
 std::size_t EventHub::subscribers_of(std::string_view key) const {
   return static_cast<std::size_t>(
       std::count_if(listeners_->begin(), listeners_->end(),

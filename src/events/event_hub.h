@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace glovebox::events {
 
@@ -41,6 +42,9 @@ class EventHub {
   // Null: too many listeners, or the hub is closed. `key` is the API key of the listener.
   std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after,
                                           std::string key = {});
+
+  // The newest `count` of a project in the ring, oldest first. Empty project: of all.
+  std::vector<Event> recent(std::string_view project, std::size_t count) const;
 
   // Ends every subscription, when the server stops.
   void close();

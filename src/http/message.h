@@ -98,6 +98,9 @@ struct Request {
   std::string owner;  // whom it is charged to: a project, or the network of an anonymous client
   std::string id;     // "rq" + 20 of [a-z0-9]; ours, whatever the client sent
   std::string route;  // the pattern that matched, for figures; empty when none did
+  // The digest of the console's session that the admission of the route accepted; empty: none. Only
+  // routes that accept cookies have such an admission, so a cookie counts nowhere else.
+  std::string session;
   bool tls = false;
 
   std::string_view header(std::string_view name) const { return headers.get(name); }

@@ -58,6 +58,11 @@ bool is_loopback_name(std::string_view name) {
   return is_within(name, "localhost") || name == "127.0.0.1" || name == "[::1]";
 }
 
+std::string_view host_of_origin(std::string_view origin) {
+  const std::size_t slashes = origin.find("://");
+  return slashes == std::string_view::npos ? std::string_view() : origin.substr(slashes + 3);
+}
+
 bool is_wildcard(std::string_view address) {
   const std::string_view name = split_host(address).name;
   return name == "0.0.0.0" || name == "[::]";
@@ -98,6 +103,9 @@ bool host_allowed(const OriginRules& rules, std::string_view host, std::string_v
   const HostPort parts = split_host(text);
   if (!parts.is_good) return false;
   if (is_loopback_name(parts.name)) return true;
+  if (!rules.public_origin.empty() && text == host_of_origin(lowered(rules.public_origin))) {
+    return true;
+  }
   for (const std::string& address : rules.listen_addresses) {
     if (names_address(text, parts, is_wildcard(address) ? local : address)) return true;
   }
@@ -118,6 +126,7 @@ bool is_own_page(const OriginRules& rules, std::string_view origin, std::string_
                  std::string_view local) {
   const std::string addressed = lowered(host);
   const std::string from = lowered(origin);
+  if (!from.empty() && from == lowered(rules.public_origin)) return true;
   if (from != "http://" + addressed && from != "https://" + addressed) return false;
   const HostPort parts = split_host(addressed);
   if (!parts.is_good) return false;
@@ -129,6 +138,60 @@ bool is_own_page(const OriginRules& rules, std::string_view origin, std::string_
     const std::string own = lowered(domain);
     return !own.empty() && (parts.name == own || parts.name == "api." + own);
   });
+}
+
+std::string own_origin(const OriginRules& rules, const Request& request) {
+  if (!rules.public_origin.empty()) return lowered(rules.public_origin);
+  const std::string host = lowered(request.host);
+  if (!request.tls && !is_loopback_name(split_host(host).name)) return {};
+  std::string origin = (request.tls ? "https://" : "http://") + host;
+  return is_own_page(rules, origin, request.host, request.local) ? origin : std::string();
+}
+
+bool is_safe(Method method) { return method == Method::kGet || method == Method::kHead; }
+
+SameOrigin judge_same_origin(const OriginRules& rules, const Request& request) {
+  const std::string own = own_origin(rules, request);
+  if (own.empty()) return SameOrigin::kNoOwnOrigin;
+  const bool is_upgrade = !request.header("Upgrade").empty();
+  const std::size_t origins = request.headers.count("Origin");
+  // Browsers leave it out of a GET of their own origin, but never of a WebSocket's.
+  const bool may_lack_origin = is_safe(request.method) && !is_upgrade;
+  if (origins > 1 || (origins == 0 && !may_lack_origin)) return SameOrigin::kOtherOrigin;
+  if (origins == 1 && lowered(request.header("Origin")) != own) return SameOrigin::kOtherOrigin;
+  // Not every browser writes the others for a WebSocket, which therefore needs a ticket as well.
+  const std::size_t sites = request.headers.count("Sec-Fetch-Site");
+  const bool may_lack_site = is_upgrade && sites == 0;
+  if (!may_lack_site && (sites != 1 || request.header("Sec-Fetch-Site") != "same-origin")) {
+    return SameOrigin::kOtherSite;
+  }
+  const std::string_view use = request.header("Sec-Fetch-Dest");
+  const bool is_fetched = use == "empty" || (is_upgrade && (use.empty() || use == "websocket"));
+  return is_fetched ? SameOrigin::kYes : SameOrigin::kNotFetched;
+}
+
+Response refusal(SameOrigin verdict) {
+  switch (verdict) {
+    case SameOrigin::kNoOwnOrigin:
+      return Response::refuse(
+          403, "https_required",
+          "the console works over HTTPS and at loopback addresses only: set "
+          "server.tls_cert and server.tls_key, or server.public_url for a proxy "
+          "that terminates TLS");
+    case SameOrigin::kNotFetched:
+      return Response::refuse(403, "same_origin_required",
+                              "a cookie counts only for requests that a script of the console "
+                              "sends, not for documents, images and links (Sec-Fetch-Dest)");
+    case SameOrigin::kOtherOrigin:
+      return Response::refuse(403, "same_origin_required",
+                              "a cookie counts only for requests of the console's own pages: the "
+                              "Origin must be the address of this server (server.public_url behind "
+                              "a proxy)");
+    default:
+      return Response::refuse(403, "same_origin_required",
+                              "a cookie counts only for requests of the console's own pages, from "
+                              "a browser that says so (Sec-Fetch-Site: same-origin)");
+  }
 }
 
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors) {

@@ -18,6 +18,9 @@ struct OriginRules {
   std::vector<std::string> listen_addresses;
   std::vector<std::string> domains;  // "glovebox.example.com": itself and its subdomains, any port
   std::vector<std::string> origins;  // "https://app.example.com": exactly, case aside
+  // "https://glovebox.example.com": what browsers see, for a server behind a proxy that terminates
+  // TLS. Then no other address is the server's own. Empty: the address of each request counts.
+  std::string public_origin{};
 };
 
 enum class OriginVerdict : std::uint8_t {
@@ -42,6 +45,26 @@ bool origin_allowed(const OriginRules& rules, std::string_view origin);
 // left out, but for "api.": there, pages of guests are served.
 bool is_own_page(const OriginRules& rules, std::string_view origin, std::string_view host,
                  std::string_view local = {});
+
+// The Origin that this server's own pages have at the address of this request. Empty: there is none
+// that is protected, because the address is neither HTTPS nor loopback, or is not the public one.
+std::string own_origin(const OriginRules& rules, const Request& request);
+
+// What a request must show before a cookie counts for it: that a page of this server itself sent
+// it. Browsers write these headers, and pages cannot change them. Guests' pages on names below our
+// domain are on the same site, so browsers send SameSite cookies with their requests: SameSite is
+// no part of this rule.
+enum class SameOrigin : std::uint8_t {
+  kYes,
+  kNoOwnOrigin,  // own_origin() is empty
+  kOtherOrigin,  // Origin is missing where it must be there, is another one, or is there twice
+  kOtherSite,    // Sec-Fetch-Site is not "same-origin"
+  kNotFetched,   // neither fetch() nor a WebSocket: the answer would be shown as a document
+};
+SameOrigin judge_same_origin(const OriginRules& rules, const Request& request);
+Response refusal(SameOrigin verdict);
+// Methods that change nothing: GET and HEAD.
+bool is_safe(Method method);
 
 // The verdict on a request; a route with Cors::kAny accepts every Origin.
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors);

@@ -169,5 +169,106 @@ TEST(OriginRules, APreflightNamesTheOriginAndTheMethods) {
   EXPECT_EQ(response.headers.get("Vary"), "Origin");
 }
 
+// What a browser sends with a request of a script of the page at `origin`.
+Request fetched(std::string host, Method method = Method::kPost, std::string origin = {}) {
+  Request request = request_of(std::move(host));
+  request.method = method;
+  if (origin.empty()) origin = "http://" + request.host;
+  request.headers.add("Origin", std::move(origin));
+  request.headers.add("Sec-Fetch-Site", "same-origin");
+  request.headers.add("Sec-Fetch-Dest", "empty");
+  return request;
+}
+
+TEST(SameOrigin, ARequestOfOurOwnPageIsAdmitted) {
+  EXPECT_EQ(judge_same_origin(rules(), fetched("localhost:7070")), SameOrigin::kYes);
+  EXPECT_EQ(judge_same_origin(rules(), fetched("127.0.0.1:7070")), SameOrigin::kYes);
+  EXPECT_EQ(judge_same_origin(rules(), fetched("[::1]:7070")), SameOrigin::kYes);
+  Request secure = fetched("box.example.com", Method::kDelete, "https://box.example.com");
+  secure.tls = true;
+  EXPECT_EQ(judge_same_origin(rules(), secure), SameOrigin::kYes);
+}
+
+TEST(SameOrigin, AnAddressThatBrowsersDoNotProtectHasNone) {
+  // Plain HTTP over a network: whoever sits in between reads the cookie.
+  EXPECT_EQ(own_origin(rules(), request_of("box.example.com")), "");
+  EXPECT_EQ(own_origin(rules(), request_of("192.0.2.7:7070")), "");
+  EXPECT_EQ(judge_same_origin(rules(), fetched("192.0.2.7:7070")), SameOrigin::kNoOwnOrigin);
+  // Guests serve their pages there.
+  EXPECT_EQ(own_origin(rules(), request_of("3000-sb1.localhost:7070")), "");
+  Request guest = request_of("3000-sb1.box.example.com");
+  guest.tls = true;
+  EXPECT_EQ(own_origin(rules(), guest), "");
+  guest.host = "evil.example";
+  EXPECT_EQ(own_origin(rules(), guest), "");
+}
+
+TEST(SameOrigin, OtherOriginsAreRefused) {
+  for (const char* origin :
+       {"http://3000-sb1.localhost:7070", "http://localhost:7071", "https://localhost:7070", "null",
+        "http://localhost", "https://app.example.com", "http://localhost:7070.evil.example", "x"}) {
+    const Request request = fetched("localhost:7070", Method::kPost, origin);
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kOtherOrigin) << origin;
+  }
+  Request twice = fetched("localhost:7070");
+  twice.headers.add("Origin", "http://localhost:7070");
+  EXPECT_EQ(judge_same_origin(rules(), twice), SameOrigin::kOtherOrigin);
+}
+
+TEST(SameOrigin, OnlyReadingRequestsMayLackTheOrigin) {
+  for (const Method method : {Method::kGet, Method::kHead}) {
+    Request request = fetched("localhost:7070", method);
+    request.headers.remove("Origin");
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kYes);
+    request.headers.add("Upgrade", "websocket");
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kOtherOrigin);
+  }
+  for (const Method method : {Method::kPost, Method::kPut, Method::kPatch, Method::kDelete}) {
+    Request request = fetched("localhost:7070", method);
+    request.headers.remove("Origin");
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kOtherOrigin);
+  }
+}
+
+TEST(SameOrigin, OtherSitesAndThoseThatDoNotSayAreRefused) {
+  for (const char* site : {"same-site", "cross-site", "none", "", "same-origin, none"}) {
+    Request request = fetched("localhost:7070", Method::kGet);
+    request.headers.set("Sec-Fetch-Site", site);
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kOtherSite) << site;
+  }
+  Request silent = fetched("localhost:7070", Method::kGet);
+  silent.headers.remove("Sec-Fetch-Site");
+  EXPECT_EQ(judge_same_origin(rules(), silent), SameOrigin::kOtherSite);
+}
+
+TEST(SameOrigin, DocumentsImagesAndFramesAreNoRequestsOfScripts) {
+  for (const char* use : {"document", "iframe", "image", "script", "object", ""}) {
+    Request request = fetched("localhost:7070", Method::kGet);
+    request.headers.set("Sec-Fetch-Dest", use);
+    EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kNotFetched) << use;
+  }
+}
+
+TEST(SameOrigin, AWebSocketNeedsItsOriginAndMayLackTheRest) {
+  Request request = request_of("localhost:7070", "http://localhost:7070");
+  request.headers.add("Upgrade", "websocket");
+  EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kYes);
+  request.headers.add("Sec-Fetch-Site", "same-site");
+  EXPECT_EQ(judge_same_origin(rules(), request), SameOrigin::kOtherSite);
+}
+
+TEST(SameOrigin, BehindAProxyOnlyThePublicAddressIsOurs) {
+  OriginRules behind = rules();
+  behind.public_origin = "https://Glovebox.example.com";
+  EXPECT_TRUE(host_allowed(behind, "glovebox.example.com"));
+  EXPECT_FALSE(host_allowed(behind, "x.glovebox.example.com"));
+  // Whatever the proxy made of the Host.
+  const Request good = fetched("127.0.0.1:7070", Method::kPost, "https://glovebox.example.com");
+  EXPECT_EQ(judge_same_origin(behind, good), SameOrigin::kYes);
+  EXPECT_EQ(judge(behind, good, Cors::kConfigured), OriginVerdict::kAllowed);
+  EXPECT_EQ(judge_same_origin(behind, fetched("127.0.0.1:7070")), SameOrigin::kOtherOrigin);
+  EXPECT_EQ(judge_same_origin(behind, fetched("glovebox.example.com")), SameOrigin::kOtherOrigin);
+}
+
 }  // namespace
 }  // namespace glovebox::http

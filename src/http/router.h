@@ -47,8 +47,9 @@ struct Route {
   std::size_t max_body = kDefaultBodyLimit;
   Cors cors = Cors::kConfigured;
   UpgradeHandler upgrade = nullptr;
-  bool streams_body = false;   // the handler reads Request::body_stream; max_body does not count
-  bool admits_itself = false;  // no admission is asked
+  bool streams_body = false;     // the handler reads Request::body_stream; max_body does not count
+  bool admits_itself = false;    // no admission is asked
+  bool accepts_cookies = false;  // the admission does; for tests that compare routes
   // Answered at once and never refused for want of room (ServerLimits::max_requests): health.
   bool is_always_served = false;
   Admission admit = nullptr;       // instead of ServerOptions::admit

@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"shell", glovebox::client::shell_command},
     {"cp", glovebox::client::copy_command},
     {"code", glovebox::client::code_command},
+    {"console", glovebox::client::console_command},
     {"logs", glovebox::client::logs_command},
     {"top", glovebox::client::top_command},
     {"mcp", glovebox::client::mcp_command},

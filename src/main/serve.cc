@@ -147,6 +147,15 @@ store::StoreOptions store_options(const Settings& settings, const std::string& d
   return options;
 }
 
+http::OriginRules origin_rules(const Settings& settings, const http::Listener& listener) {
+  http::OriginRules rules;
+  rules.listen_addresses = {listener.address};
+  if (!settings.domain.empty()) rules.domains = {settings.domain};
+  rules.origins = settings.origins;
+  rules.public_origin = settings.public_url;
+  return rules;
+}
+
 http::ServerOptions http_options(const Settings& settings, const http::Listener& listener,
                                  api::ServerApi& api) {
   http::ServerOptions options;
@@ -157,9 +166,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.limits.write_time = settings.write_timeout;
   options.limits.idle_time = settings.idle_timeout;
   options.limits.max_connections = settings.max_connections;
-  options.origins.listen_addresses = {listener.address};
-  if (!settings.domain.empty()) options.origins.domains = {settings.domain};
-  options.origins.origins = settings.origins;
+  options.origins = origin_rules(settings, listener);
   // Every route has its own access rule; a route without one is refused.
   options.admit = [](http::Request&) {
     return http::Response::refuse(403, "policy", "this path has no access rule");
@@ -186,7 +193,8 @@ mcp::Settings mcp_settings(const Settings& settings) {
   return out;
 }
 
-api::ApiSettings api_settings(const Settings& settings, const http::Listener& listener) {
+api::ApiSettings api_settings(const Settings& settings, const config::SettingTable& table,
+                              const http::Listener& listener) {
   api::ApiSettings out;
   out.is_loopback = listener.is_loopback;
   if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
@@ -203,6 +211,11 @@ api::ApiSettings api_settings(const Settings& settings, const http::Listener& li
   out.workspace.timeout = std::chrono::seconds(settings.workspace_timeout_seconds);
   out.workspace.pool_size = static_cast<std::uint32_t>(settings.workspace_pool_size);
   out.mcp = mcp_settings(settings);
+  out.origins = origin_rules(settings, listener);
+  out.console.session_ttl =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.console_session_ttl);
+  out.console.keeps_code = settings.keep_code;
+  out.table = table;
   return out;
 }
 
@@ -262,7 +275,8 @@ asio::awaitable<void> wait_for_stop(asio::signal_set& signals, Running running,
   co_await stop_gracefully(running, limit);
 }
 
-Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
+Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervisor) {
+  const Settings& settings = loaded.settings;
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
   TRY(ServerResources resources, open_server_resources(settings, ids));
   PackageSettings package_settings = read_package_settings(settings);
@@ -325,7 +339,7 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   api::publish_network_events(node->networks(), events, sessions.registry);
   TRY_OK(sessions.start());
 
-  api::ApiSettings api_options = api_settings(settings, resources.listener);
+  api::ApiSettings api_options = api_settings(settings, loaded.table, resources.listener);
   TRY(api_options.secret, store::server_secret(resources.store_dir));
   api_options.ceiling = ceiling;
   api_options.workspace.reach = net::all_allowed(ceiling);
@@ -363,7 +377,7 @@ int serve_command(const std::vector<std::string>& args) {
   if (!loaded) return complain(loaded.error());
   auto from_supervisor = parse_supervisor_options(loaded->rest);
   if (!from_supervisor) return complain(from_supervisor.error());
-  if (auto served = serve(loaded->settings, std::move(*from_supervisor)); !served) {
+  if (auto served = serve(*loaded, std::move(*from_supervisor)); !served) {
     return complain(served.error());
   }
   return 0;

@@ -76,8 +76,20 @@ bool Authenticator::is_from_this_host(const http::Request& request) {
 
 std::optional<store::Principal> Authenticator::principal_of(const http::Request& request) const {
   const std::string_view key = presented_key(request);
-  if (key.empty()) return std::nullopt;
-  return store_.authenticate(key_forms_.own_form(key));
+  if (!key.empty()) return store_.authenticate(key_forms_.own_form(key));
+  if (!request.session.empty()) return browsers_.principal_of(request.session);
+  return std::nullopt;
+}
+
+std::optional<http::Response> Authenticator::admit(http::Request& request, Access access,
+                                                   Cookies cookies) const {
+  const bool may_have_cookie = cookies == Cookies::kAccepted && access != Access::kOpen;
+  if (may_have_cookie && presented_key(request).empty()) {
+    signin::BrowserSessions::Admission admission = browsers_.admit(request);
+    if (admission.refused) return std::move(admission.refused);
+    request.session = std::move(admission.session);
+  }
+  return refuse(request, access);
 }
 
 std::optional<http::Response> Authenticator::refuse(const http::Request& request,

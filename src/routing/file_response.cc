@@ -1,5 +1,6 @@
 #include "routing/file_response.h"
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ http::Headers file_headers(const wire::FileEntry& entry, const std::string& path
                         {"Accept-Ranges", "bytes"},
                         {"Cache-Control", "no-store"},
                         {"X-Content-Type-Options", "nosniff"},
+                        {"ETag", file_etag(entry)},
                         {"X-File-Mode", sessions::mode_text(entry.mode)},
                         {"X-File-Size", std::to_string(entry.size)}};
   headers.add("Content-Disposition",
@@ -30,7 +32,7 @@ http::Headers file_headers(const wire::FileEntry& entry, const std::string& path
 }
 
 std::optional<ByteRange> requested_range(const http::Request& request) {
-  // The server never sends a validator for If-Range, so a request with it gets the whole file.
+  // A client that has a part of an older version gets the whole file.
   if (request.method != http::Method::kGet || request.headers.find("If-Range") != nullptr) {
     return std::nullopt;
   }
@@ -68,6 +70,14 @@ std::string content_range(const http::ByteSpan& span, std::uint64_t total) {
 }
 
 }  // namespace
+
+std::string file_etag(const wire::FileEntry& entry) {
+  char text[64];
+  std::snprintf(text, sizeof text, "\"%llx-%llx\"",
+                static_cast<unsigned long long>(entry.modified_ns),
+                static_cast<unsigned long long>(entry.size));
+  return text;
+}
 
 Task<Response> respond_with_file(std::shared_ptr<node::Session> session, wire::FileRequest file,
                                  http::Request& request, http::ResponseWriter& writer) {

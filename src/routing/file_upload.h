@@ -8,6 +8,8 @@
 
 namespace glovebox::routing {
 
+// Leaves it to the caller to commit. Both arguments outlive the call.
+Task<> send_upload(node::FileTransfer& transfer, http::BodyStream& body);
 // Commits, and waits for the result. Both arguments outlive the call.
 Task<wire::FileDone> take_upload(node::FileTransfer& transfer, http::BodyStream& body);
 

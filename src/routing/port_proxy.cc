@@ -6,9 +6,11 @@
 #include <boost/json.hpp>
 #include <charconv>
 
+#include "http/cookies.h"
 #include "http/proxy/upstream_answer.h"
 #include "http/websocket/websocket_frames.h"
 #include "routing/authenticator.h"
+#include "signin/browser_sessions.h"
 
 namespace glovebox::routing {
 namespace {
@@ -140,6 +142,7 @@ void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed
     }
   }
   for (const std::string_view name : private_headers_) headers.remove(name);
+  for (const std::string& name : private_cookies_) http::remove_cookies(headers, name);
   // "glovebox.key.KEY, glovebox.v1" is for us; the guest chooses from the other protocols.
   std::string protocols;
   for (const auto& [name, value] : request.headers) {
@@ -149,7 +152,10 @@ void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed
       const std::size_t comma = std::min(rest.find(','), rest.size());
       const std::string_view word = without_blanks(rest.substr(0, comma));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
-      if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol)) continue;
+      if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol) ||
+          begins(word, signin::kTicketProtocol)) {
+        continue;
+      }
       if (!protocols.empty()) protocols += ", ";
       protocols += word;
     }

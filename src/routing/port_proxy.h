@@ -47,9 +47,13 @@ bool is_host_mask(std::string_view text);
 // Rewrites requests to ports of sandboxes and their answers.
 class PortProxy {
  public:
-  // `private_headers` are credentials and routing headers that no guest may see.
-  PortProxy(std::vector<std::string_view> private_headers, KeyForms key_forms)
-      : private_headers_(std::move(private_headers)), key_forms_(std::move(key_forms)) {}
+  // `private_headers` are credentials and routing headers that no guest may see, and
+  // `private_cookies` are names of cookies.
+  PortProxy(std::vector<std::string_view> private_headers, KeyForms key_forms,
+            std::vector<std::string> private_cookies = {})
+      : private_headers_(std::move(private_headers)),
+        key_forms_(std::move(key_forms)),
+        private_cookies_(std::move(private_cookies)) {}
 
   // The guest sees `host_mask` as the Host, with "${PORT}" replaced; empty: localhost and the port.
   http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by,
@@ -61,6 +65,7 @@ class PortProxy {
 
   const std::vector<std::string_view> private_headers_;
   const KeyForms key_forms_;
+  const std::vector<std::string> private_cookies_;
 };
 
 // For RoutedBy::kPath: removes headers that a guest must not set for our address, and prepends

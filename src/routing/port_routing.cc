@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/constant_time.h"
+#include "base/wall_clock.h"
 #include "http/websocket/websocket.h"
 
 namespace glovebox::routing {
@@ -39,9 +40,9 @@ struct PortRouting::Admitted {
   std::optional<Response> refusal;
 };
 
-PortRouting::PortRouting(SandboxAccess& access, const PortProxy& proxy,
+PortRouting::PortRouting(SandboxAccess& access, const PortProxy& proxy, PortLinks& links,
                          std::vector<const PortDialect*> dialects)
-    : access_(access), proxy_(proxy), dialects_(std::move(dialects)) {
+    : access_(access), proxy_(proxy), links_(links), dialects_(std::move(dialects)) {
   route_.pattern = "(port)";
   route_.cors = http::Cors::kForwarded;
   route_.streams_body = true;
@@ -81,9 +82,9 @@ asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request
     admitted.refusal = port_refusal(502, target.id, "The port must be a number from 1 to 65535");
     co_return admitted;
   }
-  SandboxAccess::Authorize rights_of = [this, &request](const std::string& token) {
-    return shows_port_token(request, token) ? SandboxAccess::Rights::kResume
-                                            : SandboxAccess::Rights::kNone;
+  SandboxAccess::Authorize rights_of = [this, &request, &target](const std::string& token) {
+    return shows_port_token(request, target, token) ? SandboxAccess::Rights::kResume
+                                                    : SandboxAccess::Rights::kNone;
   };
   std::string id = target.id;
   SandboxAccess::Admission admission = co_await access_.admit(std::move(id), std::move(rights_of));
@@ -96,8 +97,13 @@ asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request
   co_return admitted;
 }
 
-bool PortRouting::shows_port_token(const Request& request, const std::string& token) const {
+bool PortRouting::shows_port_token(const Request& request, const PortTarget& target,
+                                   const std::string& token) const {
   if (token.empty()) return true;
+  // A cookie belongs to the port's own host name.
+  if (port_target_of(request) && links_.shows_cookie(request, target, token, wall_clock_ms())) {
+    return true;
+  }
   if (equal_in_constant_time(request.header(kPortTokenHeader), token)) return true;
   for (const PortDialect* dialect : dialects_) {
     if (equal_in_constant_time(dialect->port_token_of(request), token)) return true;
@@ -105,8 +111,26 @@ bool PortRouting::shows_port_token(const Request& request, const std::string& to
   return false;
 }
 
+Response PortRouting::open(const Request& request, const PortTarget& target) {
+  const std::string link(request.query.get("link"));
+  const std::string token = access_.port_token_of(target.id);
+  if (!links_.take(link, target, std::chrono::steady_clock::now()) || token.empty()) {
+    return sandbox_not_found(target.id);
+  }
+  Response response = Response::empty(303);
+  response.headers.add("Location", "/");
+  response.headers.add("Set-Cookie", links_.set_cookie(request, target, token, wall_clock_ms()));
+  response.headers.add("Cache-Control", "no-store");
+  response.headers.add("Referrer-Policy", "no-referrer");
+  return response;
+}
+
 Task<Response> PortRouting::forward(Request& request, http::ResponseWriter& writer) {
   const PortTarget target = routed_target(request);
+  if (request.path == kOpenPortPath && request.method == http::Method::kGet &&
+      port_target_of(request)) {
+    co_return open(request, target);
+  }
   Admitted admitted = co_await admit(request, target);
   if (admitted.refusal) co_return std::move(*admitted.refusal);
   Result<UniqueFd> socket = co_await admitted.session->connect_port(target.port);

@@ -51,8 +51,9 @@ class PortRoutingTest : public ::testing::Test {
       R"(the request does not show their token","code":502})";
   const std::string unknown_id_ = "sb00000000000000000000";
   PausedSandbox sandbox_{PortVisibility::kPrivate};
+  PortLinks links_{"secret", false};
   PortRouting routing_{
-      sandbox_.access, sandbox_.server.api->port_proxy, {&sandbox_.server.api->e2b}};
+      sandbox_.access, sandbox_.server.api->port_proxy, links_, {&sandbox_.server.api->e2b}};
 };
 
 TEST_F(PortRoutingTest, APrivateSandboxIsNeitherResumedNorRevealedWithoutItsToken) {

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include "model/session.h"
+#include "store/text_search.h"
 
 namespace glovebox::routing {
 
@@ -21,7 +23,45 @@ Result<std::uint64_t> query_number(const http::Request& request, std::string_vie
   return number;
 }
 
-Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
+namespace {
+
+constexpr std::size_t kMaxSearch = 200;
+
+Result<std::uint32_t> parse_offset(std::string_view text) {
+  std::uint32_t offset = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  if (text.empty() || ec != std::errc{} || end != text.data() + text.size() ||
+      offset > store::kMostSessionsSorted) {
+    return fail(Errc::kInvalidArgument, "offset: must be a whole number from 0 to " +
+                                            std::to_string(store::kMostSessionsSorted));
+  }
+  return offset;
+}
+
+Result<> parse_sort(std::string_view text, store::SessionFilter& filter) {
+  static constexpr std::pair<std::string_view, store::SessionSort> kSorts[] = {
+      {"created", store::SessionSort::kCreated},
+      {"expires", store::SessionSort::kExpires},
+      {"state", store::SessionSort::kState},
+      {"template", store::SessionSort::kTemplate},
+      {"name", store::SessionSort::kName}};
+  const bool is_descending = text.starts_with('-');
+  if (is_descending) text.remove_prefix(1);
+  for (const auto& [word, sort] : kSorts) {
+    if (word != text) continue;
+    filter.sort = sort;
+    filter.oldest_first = !is_descending;
+    if (!filter.offset) filter.offset = 0;
+    return {};
+  }
+  return fail(Errc::kInvalidArgument,
+              "sort: must be created, expires, state, template or name, or one of them behind a -");
+}
+
+}  // namespace
+
+Result<store::SessionFilter> parse_session_filter(const http::Params& query,
+                                                  std::string_view also) {
   constexpr std::string_view kPair = "metadata.";
   store::SessionFilter filter;
   for (const auto& [name, value] : query) {
@@ -37,6 +77,16 @@ Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
       filter.cursor = value;
     } else if (name == "template") {
       filter.template_name = value;
+    } else if (name == "q") {
+      if (value.size() > kMaxSearch || value.find('\0') != std::string::npos) {
+        return fail(Errc::kInvalidArgument,
+                    "q: must have at most " + std::to_string(kMaxSearch) + " bytes, without NUL");
+      }
+      filter.search = store::search_form(value);
+    } else if (name == "offset") {
+      TRY(filter.offset, parse_offset(value));
+    } else if (name == "sort") {
+      TRY_OK(parse_sort(value, filter));
     } else if (name == "agent_id") {
       filter.agent_id = value;
     } else if (name == "match") {
@@ -59,9 +109,12 @@ Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
         return fail(Errc::kInvalidArgument, "metadata: must not contain NUL");
       }
       filter.metadata.emplace_back(name.substr(kPair.size()), value);
-    } else if (name != "project") {
+    } else if (name != "project" && (also.empty() || name != also)) {
       return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": unknown parameter");
     }
+  }
+  if (filter.offset && !filter.cursor.empty()) {
+    return fail(Errc::kInvalidArgument, "cursor: cannot be combined with offset or sort");
   }
   return filter;
 }

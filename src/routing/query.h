@@ -14,7 +14,9 @@ namespace glovebox::routing {
 Result<std::uint64_t> query_number(const http::Request& request, std::string_view name,
                                    std::uint64_t low, std::uint64_t high, std::uint64_t otherwise);
 
-// state=a,b&template=&agent_id=&match=&metadata.KEY=VALUE&limit=&cursor=
-Result<store::SessionFilter> parse_session_filter(const http::Params& query);
+// q=&sort=-created&offset=&state=a,b&template=&agent_id=&match=&metadata.KEY=VALUE&limit=&cursor=
+// `also`: a parameter that the route reads itself.
+Result<store::SessionFilter> parse_session_filter(const http::Params& query,
+                                                  std::string_view also = {});
 
 }  // namespace glovebox::routing

@@ -18,8 +18,10 @@ void RouteTable::add_route(const RouteInfo& info, BodyLimit max_body, http::Rout
   route.error_form = style.error_form;
   route.admit = style.admit;
   if (!route.admit) {
-    route.admit = [&authenticator = authenticator_, access = info.access](http::Request& request) {
-      return authenticator.refuse(request, access);
+    route.accepts_cookies = style.cookies == Cookies::kAccepted;
+    route.admit = [&authenticator = authenticator_, access = info.access,
+                   cookies = style.cookies](http::Request& request) {
+      return authenticator.admit(request, access, cookies);
     };
   }
   routes_.push_back(std::move(route));

@@ -60,6 +60,8 @@ struct RouteRow {
 // Settings that all rows of one API share.
 struct RouteStyle {
   http::Cors cors = http::Cors::kConfigured;
+  // Not for what any Origin may call, and not for what a guest answers.
+  Cookies cookies = Cookies::kIgnored;
   http::ErrorForm error_form = nullptr;  // null: {"error":{"code","message"}}
   // Refuses a request before its body is read. Null: by the row's Access, with the Authenticator.
   http::Admission admit = nullptr;

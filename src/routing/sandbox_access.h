@@ -52,6 +52,8 @@ class SandboxAccess {
 
   // The project of the sandbox, whether it runs or not; empty: there is none.
   std::string project_of(std::string_view id) const { return sessions_.port_access(id).project; }
+  // Empty: its ports are public, or there is no such sandbox.
+  std::string port_token_of(std::string_view id) const { return sessions_.port_access(id).token; }
 
  private:
   sessions::Sessions& sessions_;

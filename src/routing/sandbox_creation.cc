@@ -31,8 +31,8 @@ void SandboxCreation::resolve_snapshot_template(const std::string& project,
   wanted.template_name.clear();
 }
 
-http::Response SandboxCreation::counted(http::Response refusal) {
-  deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
+http::Response SandboxCreation::counted(http::Response refusal, const std::string& project) {
+  deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal", project);
   return refusal;
 }
 
@@ -43,12 +43,12 @@ asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, 
   resolve_snapshot_template(caller.project, wanted);
   auto needed = deps_.creator.requirements_of(wanted, caller.project);
   if (!needed) {
-    creation.refusal = counted(refuse_creation(needed.error(), wanted));
+    creation.refusal = counted(refuse_creation(needed.error(), wanted), caller.project);
     co_return creation;
   }
   auto admission = deps_.usage.admit(caller.who, needed->bytes, std::chrono::steady_clock::now());
   if (!admission) {
-    creation.refusal = counted(refuse_run(admission.error()));
+    creation.refusal = counted(refuse_run(admission.error()), caller.project);
     co_return creation;
   }
   auto cancel = std::make_shared<node::CancelFlag>();
@@ -61,7 +61,7 @@ asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, 
     needed->packages->key_id = caller.who.key.str();
     auto prepared = co_await deps_.packages.prepare(std::move(*needed->packages), cancel);
     if (!prepared) {
-      creation.refusal = counted(refuse_packages(prepared.error()));
+      creation.refusal = counted(refuse_packages(prepared.error()), caller.project);
       co_return creation;
     }
     wanted.set_template = std::move(prepared->template_id);
@@ -74,7 +74,7 @@ asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, 
   if (created) {
     creation.made = std::move(*created);
   } else {
-    creation.refusal = counted(refuse_creation(created.error(), wanted));
+    creation.refusal = counted(refuse_creation(created.error(), wanted), caller.project);
   }
   co_return creation;
 }

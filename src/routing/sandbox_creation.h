@@ -43,7 +43,7 @@ class SandboxCreation {
  private:
   // Replaces a template that refers to a snapshot by that snapshot.
   void resolve_snapshot_template(const std::string& project, sessions::CreateRequest& wanted) const;
-  http::Response counted(http::Response refusal);
+  http::Response counted(http::Response refusal, const std::string& project);
 
   const Dependencies deps_;
 };

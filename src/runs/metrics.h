@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "runs/activity.h"
 #include "store/run_record.h"
 
 namespace glovebox::runs {
@@ -37,7 +38,10 @@ struct Metrics {
   void count_run(store::RunStatus status, bool warm);
   void count_phase(Phase phase, std::chrono::microseconds time);
   // `code` is one of our own error codes.
-  void count_refusal(std::string_view code) { ++refusals[std::string(code)]; }
+  void count_refusal(std::string_view code, const std::string& project) {
+    ++refusals[std::string(code)];
+    activity.count_refusal(project);
+  }
   void count_answer(int status) { ++answers[status / 100]; }
 
   std::array<std::uint64_t, 8> runs{};  // by RunStatus
@@ -46,6 +50,7 @@ struct Metrics {
   std::array<Histogram, static_cast<std::size_t>(Phase::kCount)> phases;
   std::map<std::string, std::uint64_t> refusals;
   std::map<int, std::uint64_t> answers;  // by class: 2 for 200 to 299
+  Activity activity;                     // by project, for the overview
 };
 
 }  // namespace glovebox::runs

@@ -24,6 +24,7 @@ store::RunRecord begin_record(const RunHeader& run) {
   record.template_name = run.template_name;
   record.language = run.language;
   record.profile = run.profile_hash;
+  record.code = run.code;
   record.started_ms = run.started_ms;
   record.finished_ms = wall_clock_ms();
   return record;
@@ -78,6 +79,7 @@ void RunLog::finished(const RunHeader& run, const node::RunReport& report, std::
   metrics_.count_phase(Phase::kSetup, outcome.setup);
   metrics_.count_phase(Phase::kRun, outcome.wall);
   metrics_.count_phase(Phase::kTotal, since(run.began));
+  metrics_.activity.count_run(record.project, report.queued + outcome.setup);
   publish_finished(record);
   store_.add_run(std::move(record));
 }
@@ -86,7 +88,7 @@ void RunLog::failed(const RunHeader& run, std::string code, std::string message)
   store::RunRecord record = begin_record(run);
   record.status = store::RunStatus::kError;
   record.exit_code = kExitGloveboxFailed;
-  metrics_.count_refusal(code);
+  metrics_.count_refusal(code, record.project);
   metrics_.count_run(record.status, false);
   record.error_code = std::move(code);
   record.error_message = std::move(message);

@@ -24,6 +24,7 @@ struct RunHeader {
   std::string template_name;
   std::string language;
   std::string profile_hash;
+  std::string code{};  // where it is kept
   std::int64_t started_ms = 0;
   std::chrono::steady_clock::time_point began;
   std::optional<wire::PreparedPackageSet> packages{};  // that it ran with

@@ -101,6 +101,7 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   for (const ProfileMount& mount : profile.mounts) {
     job.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
   }
+  if (settings_.keeps_code && request.code) plan.kept_code = *request.code;
   TRY_OK(set_program(made_of, request, job));
   job.cold = request.cold;
   job.stdin_bytes = std::move(request.stdin_bytes);

@@ -23,6 +23,7 @@ struct RunPlan {
   std::string template_name;  // the project's name of the template
   std::string language;       // of the template, for the record
   std::string profile_hash;   // SHA-256 of its canonical text
+  std::string kept_code;      // for the record; empty unless the administrator keeps it
   // Packages: the job has no template until this has been prepared.
   std::optional<packages::PackageSetRequest> set{};
   std::shared_ptr<void> set_hold{};  // keeps the prepared packages until the run has ended
@@ -32,6 +33,7 @@ struct PlanSettings {
   EngineKind engine = EngineKind::kJail;
   std::optional<Grade> min_grade{};  // the administrator's floor; a request may only raise it
   net::NetCeiling ceiling{};         // what the administrator lets sandboxes reach
+  bool keeps_code = false;           // store.keep_code
 };
 
 class RunPlanner {

@@ -26,6 +26,7 @@ std::size_t KeyRing::DigestHash::operator()(const Digest& digest) const noexcept
 void KeyRing::add(const KeyRecord& key) {
   const std::lock_guard lock(mutex_);
   by_digest_.insert_or_assign(key.digest, Entry{.record = key});
+  by_id_.insert_or_assign(key.id.str(), key.digest);
 }
 
 bool KeyRing::revoke(const KeyId& id, std::int64_t now_ms) {
@@ -52,17 +53,29 @@ std::optional<Principal> KeyRing::authenticate(std::string_view presented, std::
   const std::lock_guard lock(mutex_);
   const auto found = by_digest_.find(*digest);
   if (found == by_digest_.end()) return std::nullopt;
-  KeyRecord& key = found->second.record;
+  const KeyRecord& key = found->second.record;
   const auto bytes = [](const Digest& all) {
     return std::string_view(reinterpret_cast<const char*>(all.data()), all.size());
   };
   if (!equal_in_constant_time(bytes(key.digest), bytes(*digest))) return std::nullopt;
+  return use(found->second, now_ms);
+}
+
+std::optional<Principal> KeyRing::principal_of(const KeyId& id, std::int64_t now_ms) {
+  const std::lock_guard lock(mutex_);
+  const auto digest = by_id_.find(id.str());
+  if (digest == by_id_.end()) return std::nullopt;
+  return use(by_digest_.at(digest->second), now_ms);
+}
+
+std::optional<Principal> KeyRing::use(Entry& entry, std::int64_t now_ms) {
+  KeyRecord& key = entry.record;
   if (key.revoked_ms) return std::nullopt;
   const bool stale = !key.last_used_ms || now_ms - *key.last_used_ms >= kLastUsedGrainMs ||
                      now_ms < *key.last_used_ms;
   if (stale) {
     key.last_used_ms = now_ms;
-    found->second.used_unsaved = true;
+    entry.used_unsaved = true;
   }
   return Principal{.key = key.id,
                    .project = key.project,

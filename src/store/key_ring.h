@@ -26,6 +26,9 @@ class KeyRing {
   std::optional<Principal> authenticate(std::string_view presented, std::int64_t now_ms);
 
   std::optional<KeyRecord> find(const KeyId& id) const;
+  // What the key of this id proves, for those who have shown its secret before. Counts as a use.
+  // Nothing: there is no such key, or it was revoked.
+  std::optional<Principal> principal_of(const KeyId& id, std::int64_t now_ms);
   std::size_t usable_admin_keys() const;
   // Oldest first.
   std::vector<KeyRecord> list(const std::optional<std::string>& project) const;
@@ -42,8 +45,11 @@ class KeyRing {
     bool used_unsaved = false;
   };
 
+  static std::optional<Principal> use(Entry& entry, std::int64_t now_ms);
+
   mutable std::mutex mutex_;
   std::unordered_map<Digest, Entry, DigestHash> by_digest_;
+  std::unordered_map<std::string, Digest> by_id_;
 };
 
 }  // namespace glovebox::store

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/text_search.h"
+
 namespace glovebox::store {
 
 namespace {
@@ -13,15 +15,22 @@ std::size_t bytes_of(const RunRecord& run) {
   return kRowBytes + run.request_id.size() + run.project.size() + run.key_id.size() +
          run.template_name.size() + run.profile.size() + run.language.size() + run.engine.size() +
          run.grade.size() + run.error_code.size() + run.error_message.size() + run.out.size() +
-         run.err.size() + run.answer.size();
+         run.err.size() + run.answer.size() + run.code.size();
 }
 
 }  // namespace
 
 bool matches(const RunFilter& filter, const RunRecord& run) {
-  return (!filter.status || run.status == *filter.status) &&
+  const auto has = [&](std::string_view text) { return has_text(text, filter.search); };
+  const auto& statuses = filter.statuses;
+  return (statuses.empty() ||
+          std::find(statuses.begin(), statuses.end(), run.status) != statuses.end()) &&
          (!filter.template_name || run.template_name == *filter.template_name) &&
-         (!filter.since_ms || run.started_ms >= *filter.since_ms);
+         (!filter.language || run.language == *filter.language) &&
+         (!filter.since_ms || run.started_ms >= *filter.since_ms) &&
+         (!filter.until_ms || run.started_ms < *filter.until_ms) &&
+         (filter.search.empty() || has(run.id.str()) || has(run.template_name) ||
+          has(run.language) || has(run.error_code) || has(run.error_message));
 }
 
 void RunQueue::start_after(std::int64_t seq) {
@@ -78,7 +87,8 @@ RunQueue::Items::iterator RunQueue::remove(Items::iterator item) {
 std::shared_ptr<const QueuedRun> RunQueue::find(const std::string& project, const RunId& id) const {
   const std::lock_guard lock(mutex_);
   const auto found = by_id_.find(id.str());
-  if (found == by_id_.end() || found->second->run.project != project) return nullptr;
+  if (found == by_id_.end()) return nullptr;
+  if (project != "*" && found->second->run.project != project) return nullptr;
   return found->second;
 }
 
@@ -89,7 +99,8 @@ QueuedRuns RunQueue::list(const std::string& project, const RunFilter& filter,
   for (auto item = items_.rbegin(); item != items_.rend() && runs.size() < limit; ++item) {
     const QueuedRun& queued = *item->run;
     if (before_seq != 0 && queued.seq >= before_seq) continue;
-    if (queued.run.project == project && matches(filter, queued.run)) runs.push_back(item->run);
+    if (project != "*" && queued.run.project != project) continue;
+    if (matches(filter, queued.run)) runs.push_back(item->run);
   }
   return runs;
 }

@@ -63,16 +63,22 @@ struct RunRecord {
   bool out_cut = false;
   bool err_cut = false;
   bool answer_cut = false;
+  std::string code{};  // what ran, where the administrator keeps it; else empty
+  bool code_cut = false;
 
   bool operator==(const RunRecord&) const = default;
 };
 
 struct RunFilter {
-  std::optional<RunStatus> status{};
+  std::vector<RunStatus> statuses{};  // any of them; empty: all
   std::optional<std::string> template_name{};
+  std::optional<std::string> language{};
   std::optional<std::int64_t> since_ms{};  // started at or after
-  std::uint32_t limit = 50;                // 1 to 200
-  std::string cursor{};                    // `next_cursor` of the page before, or empty
+  std::optional<std::int64_t> until_ms{};  // and before
+  // A part of its id, template, language or error, in search_form(); empty: all.
+  std::string search{};
+  std::uint32_t limit = 50;  // 1 to 200
+  std::string cursor{};      // `next_cursor` of the page before, or empty
 };
 inline constexpr std::uint32_t kMaxRunPage = 200;
 

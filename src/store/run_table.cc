@@ -15,6 +15,7 @@ constexpr std::uint64_t kMostRunsRead = 10'000;  // by one list
 constexpr int kOutCut = 1;
 constexpr int kErrCut = 2;
 constexpr int kAnswerCut = 4;
+constexpr int kCodeCut = 8;
 
 // Of `cpu_us`, which a column NOT NULL holds.
 constexpr std::int64_t kNotCounted = -1;
@@ -25,7 +26,7 @@ std::optional<std::int64_t> counted(std::int64_t number) {
 
 int cut_bits(const RunRecord& run) {
   return (run.out_cut ? kOutCut : 0) | (run.err_cut ? kErrCut : 0) |
-         (run.answer_cut ? kAnswerCut : 0);
+         (run.answer_cut ? kAnswerCut : 0) | (run.code_cut ? kCodeCut : 0);
 }
 
 Result<RunRecord> read_run(const Statement& row) {
@@ -50,7 +51,8 @@ Result<RunRecord> read_run(const Statement& row) {
                 .error_message = row.text(19),
                 .out_cut = (row.integer(20) & kOutCut) != 0,
                 .err_cut = (row.integer(20) & kErrCut) != 0,
-                .answer_cut = (row.integer(20) & kAnswerCut) != 0};
+                .answer_cut = (row.integer(20) & kAnswerCut) != 0,
+                .code_cut = (row.integer(20) & kCodeCut) != 0};
   if (!row.is_null(14)) run.peak_memory_bytes = static_cast<std::uint64_t>(row.integer(14));
   return run;
 }
@@ -73,7 +75,8 @@ Result<> RunTable::insert(const QueuedRuns& runs) {
                   "profile, language, started_ms, finished_ms, status, exit_code, wall_us, cpu_us, "
                   "peak_memory, warm, engine, grade, error_code, error_message, cut, bytes) "
                   "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-  TRY(Statement body, db_.prepare("INSERT INTO run_bodies(seq, out, err, answer) VALUES(?,?,?,?)"));
+  TRY(Statement body,
+      db_.prepare("INSERT INTO run_bodies(seq, out, err, answer, code) VALUES(?,?,?,?,?)"));
   std::uint64_t added = 0;
   std::uint64_t added_bytes = 0;
   for (const auto& queued : runs) {
@@ -87,7 +90,9 @@ Result<> RunTable::insert(const QueuedRuns& runs) {
                      run.error_message, cut_bits(run), queued->bytes)
                .run());
     if (db_.changes() == 0) continue;
-    TRY_OK(body.bind(queued->seq, Blob{run.out}, Blob{run.err}, Blob{run.answer}).run());
+    const std::optional<Blob> code =
+        run.code.empty() ? std::nullopt : std::optional<Blob>(Blob{run.code});
+    TRY_OK(body.bind(queued->seq, Blob{run.out}, Blob{run.err}, Blob{run.answer}, code).run());
     ++added;
     added_bytes += queued->bytes;
   }
@@ -100,25 +105,29 @@ Result<> RunTable::insert(const QueuedRuns& runs) {
 Result<RunRecord> RunTable::find(const std::string& project, const RunId& id) {
   TRY(Statement select,
       db_.prepare("SELECT " + std::string(kRunColumns) +
-                  ", b.out, b.err, b.answer FROM runs r JOIN run_bodies b ON b.seq = r.seq "
-                  "WHERE r.id = ? AND r.project = ?"));
+                  ", b.out, b.err, b.answer, b.code FROM runs r JOIN run_bodies b ON b.seq = r.seq "
+                  "WHERE r.id = ?1 AND (?2 = '*' OR r.project = ?2)"));
   TRY(const bool row, select.bind(id.str(), project).next());
   if (!row) return fail(Errc::kNotFound, "there is no such run");
   TRY(RunRecord run, read_run(select));
   run.out = select.text(kColumnCount);
   run.err = select.text(kColumnCount + 1);
   run.answer = select.text(kColumnCount + 2);
+  if (!select.is_null(kColumnCount + 3)) run.code = select.text(kColumnCount + 3);
   return run;
 }
 
 Result<RunTable::Listed> RunTable::list(const std::string& project, const RunFilter& filter,
                                         std::int64_t before_seq, std::size_t limit) {
   Listed listed;
+  // The order is the index's, or without a project the table's: nothing is sorted.
+  const std::string from = project == "*" ? " FROM runs r WHERE ?1 = '*' AND r.seq < ?2 "
+                                          : " FROM runs r INDEXED BY runs_by_project "
+                                            "WHERE r.project = ?1 AND r.seq < ?2 ";
   const std::int64_t before = before_seq != 0 ? before_seq : INT64_MAX;
   {
     TRY(Statement bound,
-        db_.prepare("SELECT seq, id FROM runs INDEXED BY runs_by_project WHERE project = ?1 "
-                    "AND seq < ?2 ORDER BY seq DESC LIMIT 2 OFFSET ?3"));
+        db_.prepare("SELECT r.seq, r.id" + from + "ORDER BY r.seq DESC LIMIT 2 OFFSET ?3"));
     TRY(const bool row, bound.bind(project, before, kMostRunsRead - 1).next());
     if (row) {
       RunCursor last{.seq = bound.integer(0), .run = bound.text(1)};
@@ -126,17 +135,19 @@ Result<RunTable::Listed> RunTable::list(const std::string& project, const RunFil
       if (more) listed.ended_at = std::move(last);
     }
   }
-  // A filter that is not given is NULL. The order is the index's, so nothing is sorted.
+  // A filter that is not given is NULL, zero or empty.
   TRY(Statement select,
-      db_.prepare("SELECT " + std::string(kRunColumns) +
-                  " FROM runs r INDEXED BY runs_by_project WHERE r.project = ?1 "
-                  "AND r.seq < ?2 AND r.seq >= ?7 AND (?3 IS NULL OR r.status = ?3) "
+      db_.prepare("SELECT " + std::string(kRunColumns) + from +
+                  "AND r.seq >= ?7 AND (?3 = 0 OR ((1 << r.status) & ?3) <> 0) "
                   "AND (?4 IS NULL OR r.template = ?4) AND (?5 IS NULL OR r.started_ms >= ?5) "
-                  "ORDER BY r.seq DESC LIMIT ?6"));
-  const std::optional<int> status =
-      filter.status ? std::optional<int>(static_cast<int>(*filter.status)) : std::nullopt;
-  select.bind(project, before, status, filter.template_name, filter.since_ms,
-              static_cast<std::uint64_t>(limit), listed.ended_at ? listed.ended_at->seq : 0);
+                  "AND (?8 IS NULL OR r.language = ?8) AND (?9 IS NULL OR r.started_ms < ?9) "
+                  "AND (?10 = '' OR has_text(?10, r.id, r.template, r.language, r.error_code, "
+                  "r.error_message)) ORDER BY r.seq DESC LIMIT ?6"));
+  std::uint32_t statuses = 0;  // a bit per status
+  for (const RunStatus status : filter.statuses) statuses |= 1u << static_cast<unsigned>(status);
+  select.bind(project, before, statuses, filter.template_name, filter.since_ms,
+              static_cast<std::uint64_t>(limit), listed.ended_at ? listed.ended_at->seq : 0,
+              filter.language, filter.until_ms, filter.search);
   while (true) {
     TRY(const bool row, select.next());
     if (!row) return listed;

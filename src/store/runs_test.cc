@@ -161,7 +161,7 @@ TEST_F(Runs, FiltersHoldInTheQueueAndOnDisk) {
     return page.runs.size() == 1 && page.runs[0].id == id;
   };
   const auto look = [&] {
-    EXPECT_TRUE(only({.status = RunStatus::kFailed}));
+    EXPECT_TRUE(only({.statuses = {RunStatus::kFailed}}));
     EXPECT_TRUE(only({.template_name = "node"}));
     EXPECT_TRUE(only({.since_ms = 5000}));
     EXPECT_TRUE(list("default", {.since_ms = 5001}).value().runs.empty());
@@ -274,6 +274,52 @@ TEST_F(Runs, TooManyQuestionsAreRefusedNotQueued) {
   go.set_value();
   EXPECT_TRUE(eventually([&] { return answered == 5; }));
   EXPECT_EQ(refused, 3);
+}
+
+TEST_F(Runs, AreFoundInTheQueueAndOnDiskByTheSameFilters) {
+  open();
+  RunRecord one = run_of("p", "python");
+  RunRecord two = run_of("p", "base");
+  two.language = "";
+  two.status = RunStatus::kError;
+  two.error_message = "Host FULL";
+  two.started_ms = 5000;
+  RunRecord three = run_of("q", "python");
+  const RunId a = add(one);
+  const RunId b = add(two);
+  const RunId c = add(three);
+  const auto found = [&](const RunFilter& filter, const std::string& project = "p") {
+    std::vector<RunId> ids;
+    for (const RunRecord& run : list(project, filter).value().runs) ids.push_back(run.id);
+    return ids;
+  };
+  for (const char* where : {"in the queue", "on disk"}) {
+    EXPECT_EQ(found({.statuses = {RunStatus::kError}}), std::vector{b}) << where;
+    EXPECT_EQ(found({.statuses = {RunStatus::kOk, RunStatus::kError}}), (std::vector{b, a}));
+    EXPECT_EQ(found({.language = "python"}), std::vector{a}) << where;
+    EXPECT_EQ(found({.until_ms = 5000}), std::vector{a}) << where;
+    EXPECT_EQ(found({.search = "host full"}), std::vector{b}) << where;
+    EXPECT_EQ(found({.search = a.str().substr(3)}), std::vector{a}) << where;
+    EXPECT_EQ(found({}, "*"), (std::vector{c, b, a})) << where;
+    EXPECT_EQ(get("*", c).value().id, c) << where;
+    EXPECT_FALSE(get("p", c)) << where;
+    ASSERT_TRUE(flush());
+  }
+}
+
+TEST_F(Runs, CodeIsKeptAndCutLikeOutput) {
+  options_.kept_output_bytes = 10;
+  open();
+  RunRecord run = run_of("p");
+  run.code = "print('a long line')";
+  const RunId id = add(run);
+  for (const char* where : {"in the queue", "on disk"}) {
+    const RunRecord kept = get("p", id).value();
+    EXPECT_EQ(kept.code, "print('a l") << where;
+    EXPECT_TRUE(kept.code_cut) << where;
+    EXPECT_EQ(list("p").value().runs.at(0).code, "") << where;
+    ASSERT_TRUE(flush());
+  }
 }
 
 }  // namespace

@@ -315,6 +315,19 @@ ALTER TABLE templates ADD COLUMN session_pool_max INTEGER NOT NULL DEFAULT 0;
 -- an end may be known before it could be stored.
 ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
 )sql"},
+    {"the console's sessions and links, code of runs", R"sql(
+-- kind 1: a browser's session; 2: a one-time link. The digest is SHA-256 as hex.
+CREATE TABLE sign_ins(
+  digest TEXT PRIMARY KEY NOT NULL CHECK(length(digest) = 64),
+  kind INTEGER NOT NULL,
+  key_id TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What ran, where store.keep_code is on.
+ALTER TABLE run_bodies ADD COLUMN code BLOB;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -74,6 +74,9 @@ void reduce_to_ended(SessionRecord& session);
 // What it counts for in its project's usage.
 std::uint64_t stored_bytes(const SessionRecord& session);
 
+// What a page is ordered by; the order of creation among equals.
+enum class SessionSort : std::uint8_t { kCreated, kExpires, kState, kTemplate, kName };
+
 struct SessionFilter {
   std::vector<SessionState> states{};  // any of them; empty: all
   std::optional<std::string> template_name{};
@@ -86,8 +89,16 @@ struct SessionFilter {
   bool oldest_first = false;
   std::uint32_t limit = 50;  // 1 to kMaxSessionPage
   std::string cursor{};      // `next_cursor` of the page before, in the same order
+  // A part of its id, name, agent_id, template or the first 4 KB of its metadata, in search_form();
+  // empty: all.
+  std::string search{};
+  // Pages by their place instead of by a cursor: in any order, and with the total. Of the newest
+  // kMostSessionsSorted sessions of the project.
+  std::optional<std::uint32_t> offset{};
+  SessionSort sort = SessionSort::kCreated;  // only with an offset; descending unless oldest_first
 };
 inline constexpr std::uint32_t kMaxSessionPage = 200;
+inline constexpr std::uint32_t kMostSessionsSorted = 2048;
 inline constexpr std::size_t kLeastIdPrefix = 4;  // "sb" and two letters
 
 // Newest first, unless the filter says otherwise. Sessions that are added while a client pages do
@@ -95,6 +106,10 @@ inline constexpr std::size_t kLeastIdPrefix = 4;  // "sb" and two letters
 struct SessionPage {
   std::vector<SessionRecord> sessions{};
   std::string next_cursor{};  // empty on the last page
+  // With an offset: how many there are, of all pages; and whether there are older ones beyond the
+  // bound, which are not counted.
+  std::optional<std::uint64_t> total{};
+  bool is_total_bounded = false;
 };
 
 // A place in the order of sessions; opaque to clients.

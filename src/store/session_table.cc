@@ -154,6 +154,33 @@ Result<SessionRecord> SessionTable::find(const std::string& project, const Sandb
   return read_session(select);
 }
 
+namespace {
+
+std::string order_of(const SessionFilter& filter) {
+  const std::string way = filter.oldest_first ? " ASC" : " DESC";
+  const char* column = nullptr;
+  switch (filter.sort) {
+    case SessionSort::kCreated:
+      break;
+    case SessionSort::kExpires:
+      column = "expires_ms";
+      break;
+    case SessionSort::kState:
+      column = "state";
+      break;
+    case SessionSort::kTemplate:
+      column = "template";
+      break;
+    case SessionSort::kName:
+      column = "name";
+      break;
+  }
+  const std::string first = column != nullptr ? std::string(column) + way + ", " : std::string();
+  return " ORDER BY " + first + "seq" + way;
+}
+
+}  // namespace
+
 Result<SessionPage> SessionTable::list(const std::string& project, const SessionFilter& filter) {
   if (filter.limit == 0 || filter.limit > kMaxSessionPage) {
     return fail(Errc::kInvalidArgument, "limit: must be 1 to " + std::to_string(kMaxSessionPage));
@@ -161,7 +188,10 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
   if (filter.metadata.size() > kMostPairs) {
     return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be filtered by");
   }
-  std::int64_t behind = filter.oldest_first ? 0 : INT64_MAX;
+  const bool is_placed = filter.offset.has_value();
+  // Placed pages are of the newest sessions, whichever way they are shown.
+  const bool is_ascending = filter.oldest_first && !is_placed;
+  std::int64_t behind = is_ascending ? 0 : INT64_MAX;
   if (!filter.cursor.empty()) {
     TRY(behind, parse_session_cursor(filter.cursor));
   }
@@ -178,27 +208,29 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
   const bool only_living =
       states != 0 && (states >> static_cast<unsigned>(SessionState::kStopped)) == 0;
   const bool all = project == "*";
-  const std::string order = filter.oldest_first ? " ORDER BY seq ASC" : " ORDER BY seq DESC";
+  const std::string order = is_ascending ? " ORDER BY seq ASC" : " ORDER BY seq DESC";
   const std::string from = std::string(" FROM sessions") +
                            (only_living ? (all ? " INDEXED BY sessions_living"
                                                : " INDEXED BY sessions_living_by_project")
                                         : (all ? "" : " INDEXED BY sessions_by_project")) +
-                           " WHERE seq " + (filter.oldest_first ? ">" : "<") + " ?1 AND " +
+                           " WHERE seq " + (is_ascending ? ">" : "<") + " ?1 AND " +
                            (all ? "?2 = '*'" : "project = ?2") +
                            (only_living ? " AND state < " + std::to_string(kStopped) : "");
   // Where this page ends even if it is not full: one request reads no more rows than that.
-  std::int64_t last = filter.oldest_first ? INT64_MAX : 0;
+  std::int64_t last = is_ascending ? INT64_MAX : 0;
   bool is_bounded = false;
   {
     TRY(Statement bound, db_.prepare("SELECT seq" + from + order + " LIMIT 2 OFFSET ?3"));
-    TRY(const bool row, bound.bind(behind, project, kMostSessionsRead - 1).next());
+    TRY(const bool row,
+        bound.bind(behind, project, (is_placed ? kMostSessionsSorted : kMostSessionsRead) - 1)
+            .next());
     const std::int64_t seq = row ? bound.integer(0) : 0;
     TRY(is_bounded, row ? bound.next() : Result<bool>(false));
     if (is_bounded) last = seq;
   }
   // A filter that is not given is NULL or zero.
-  std::string sql = "SELECT " + std::string(kSessionColumns) + from;
-  sql += " AND seq " + std::string(filter.oldest_first ? "<=" : ">=") +
+  std::string sql = from;
+  sql += " AND seq " + std::string(is_ascending ? "<=" : ">=") +
          " ?17 AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
          "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) "
          "AND (?7 IS NULL OR snapshot = ?7) AND (?8 IS NULL OR created_ms >= ?8) ";
@@ -207,15 +239,31 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
   }
   sql += "AND (?18 IS NULL OR name = ?18 OR (length(?18) >= " + std::to_string(kLeastIdPrefix) +
-         " AND substr(id, 1, length(?18)) = ?18)) ";
-  sql += order + " LIMIT ?6";
-  TRY(Statement select, db_.prepare(sql));
-  // One more than asked for tells if there is a next page.
-  select.bind(behind, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
-              filter.snapshot, filter.created_from_ms, wanted[0], wanted[1], wanted[2], wanted[3],
-              wanted[4], wanted[5], wanted[6], wanted[7], last, filter.name_or_prefix);
+         " AND substr(id, 1, length(?18)) = ?18)) "
+         "AND (?19 = '' OR has_text(?19, id, name, agent_id, template, "
+         "substr(metadata, 1, 4096)))";
+  const auto bind = [&](Statement& statement) {
+    // One more than asked for tells if there is a next page.
+    statement.bind(behind, project, states, filter.template_name, filter.agent_id,
+                   filter.limit + (is_placed ? 0 : 1), filter.snapshot, filter.created_from_ms,
+                   wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
+                   wanted[7], last, filter.name_or_prefix, filter.search,
+                   filter.offset.value_or(0));
+  };
+  TRY(Statement select,
+      db_.prepare("SELECT " + std::string(kSessionColumns) + sql +
+                  (is_placed ? order_of(filter) : order) + " LIMIT ?6 OFFSET ?20"));
+  bind(select);
   SessionPage page;
   TRY(page.sessions, read_all(select));
+  if (is_placed) {
+    TRY(Statement count, db_.prepare("SELECT count(*)" + sql + " AND ?6 >= 0 AND ?20 >= 0"));
+    bind(count);
+    TRY(const bool row, count.next());
+    page.total = row ? static_cast<std::uint64_t>(count.integer(0)) : 0;
+    page.is_total_bounded = is_bounded;
+    return page;
+  }
   if (page.sessions.size() > filter.limit) {
     page.sessions.pop_back();
     page.next_cursor = encode_session_cursor(page.sessions.back().seq);

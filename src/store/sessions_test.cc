@@ -211,6 +211,60 @@ TEST_F(Sessions, PagesGoOnInEitherOrder) {
   EXPECT_EQ(seen, all);
 }
 
+TEST_F(Sessions, PlacedPagesAreInAnyOrderAndSayHowManyThereAre) {
+  open();
+  SessionRecord one = session_of("p", "python");
+  one.name = "zebra";
+  one.expires_ms = 3;
+  SessionRecord two = session_of("p", "base");
+  two.name = "apple";
+  two.expires_ms = 9;
+  SessionRecord three = session_of("p", "node");
+  three.name = "mango";
+  three.expires_ms = 6;
+  const SandboxId a = add(one).id;
+  const SandboxId b = add(two).id;
+  const SandboxId c = add(three).id;
+  add(session_of("other"));
+  const auto sorted = [&](SessionSort sort, bool ascending) {
+    return ids("p", {.oldest_first = ascending, .offset = 0, .sort = sort});
+  };
+  EXPECT_EQ(sorted(SessionSort::kName, true), (std::vector{b, c, a}));
+  EXPECT_EQ(sorted(SessionSort::kName, false), (std::vector{a, c, b}));
+  EXPECT_EQ(sorted(SessionSort::kExpires, true), (std::vector{a, c, b}));
+  EXPECT_EQ(sorted(SessionSort::kTemplate, true), (std::vector{b, c, a}));
+  EXPECT_EQ(sorted(SessionSort::kCreated, true), (std::vector{a, b, c}));
+  EXPECT_EQ(sorted(SessionSort::kCreated, false), (std::vector{c, b, a}));
+  const SessionPage page =
+      page_of("p", {.oldest_first = true, .limit = 1, .offset = 1, .sort = SessionSort::kName})
+          .value();
+  ASSERT_EQ(page.sessions.size(), 1u);
+  EXPECT_EQ(page.sessions[0].id, c);
+  EXPECT_EQ(page.total, 3u);
+  EXPECT_FALSE(page.is_total_bounded);
+  EXPECT_EQ(page_of("*", {.offset = 0}).value().total, 4u);
+}
+
+TEST_F(Sessions, AreFoundByAPartOfTheirWords) {
+  open();
+  SessionRecord one = session_of("p", "python");
+  one.name = "zebra";
+  one.agent_id = "Agent-7";
+  one.metadata = {{"owner", "Ada Lovelace"}, {"x", "100%"}};
+  SessionRecord two = session_of("p", "base");
+  two.agent_id = "other";
+  two.metadata = {};
+  const SandboxId a = add(one).id;
+  const SandboxId b = add(two).id;
+  for (const char* part : {"zeb", "agent-7", "lovelace", "own", "100%", "yth"}) {
+    EXPECT_EQ(ids("p", {.search = part}), std::vector{a}) << part;
+    EXPECT_EQ(page_of("p", {.search = part, .offset = 0}).value().total, 1u) << part;
+  }
+  EXPECT_EQ(ids("p", {.search = b.str().substr(4)}), std::vector{b});
+  EXPECT_EQ(ids("p", {.search = "ada%"}), std::vector<SandboxId>{});
+  EXPECT_EQ(ids("elsewhere", {.search = "zeb"}), std::vector<SandboxId>{});
+}
+
 TEST_F(Sessions, PagesDoNotShiftWhenSessionsAreAdded) {
   open();
   std::vector<SandboxId> all;

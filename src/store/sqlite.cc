@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "store/text_search.h"
 
 namespace glovebox::store {
 
@@ -34,6 +35,21 @@ Error error_of(sqlite3* db, int code, std::string_view doing) {
     default:
       return Error(Errc::kInternal, std::move(message), sys_errno);
   }
+}
+
+std::string_view bytes_in(sqlite3_value* value) {
+  const void* bytes = sqlite3_value_blob(value);
+  const int size = sqlite3_value_bytes(value);
+  if (bytes == nullptr || size <= 0) return {};
+  return {static_cast<const char*>(bytes), static_cast<std::size_t>(size)};
+}
+
+// has_text(part, text, text, ...): whether one of the texts has the part.
+void call_has_text(sqlite3_context* context, int count, sqlite3_value** values) {
+  const std::string_view part = bytes_in(values[0]);
+  int found = 0;
+  for (int i = 1; i < count && found == 0; ++i) found = has_text(bytes_in(values[i]), part) ? 1 : 0;
+  sqlite3_result_int(context, found);
 }
 
 }  // namespace
@@ -128,6 +144,10 @@ Result<Database> Database::open(const std::string& path) {
   // The schema of a tampered file must not call functions of ours.
   (void)sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   (void)sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  const int registered = sqlite3_create_function_v2(
+      raw, "has_text", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nullptr,
+      call_has_text, nullptr, nullptr, nullptr);
+  if (registered != SQLITE_OK) return fail(error_of(raw, registered, "open"));
   return db;
 }
 

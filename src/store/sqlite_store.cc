@@ -115,8 +115,50 @@ void SqliteStore::revoke_key(std::optional<std::string> project, KeyId id, Callb
   // Here and not on the store's thread: the next request with this key is refused already.
   const std::int64_t now_ms = wall_clock_ms();
   ring.revoke(id, now_ms);
+  impl_->worker->sign_ins.take_of(id);
   impl_->ask<void>([id, now_ms](SqliteWorker& w) { return w.revoke_key(id, now_ms); },
                    std::move(done));
+}
+
+void SqliteStore::add_sign_in(NewSignIn sign_in, Callback<SignIn> done) {
+  impl_->ask<SignIn>(
+      [sign_in = std::move(sign_in)](SqliteWorker& w) { return w.add_sign_in(sign_in); },
+      std::move(done));
+}
+
+std::optional<Store::SignedIn> SqliteStore::find_session(const std::string& digest) {
+  SqliteWorker& worker = *impl_->worker;
+  auto found = worker.sign_ins.find(digest, SignInKind::kSession, worker.now_ms());
+  if (!found) return std::nullopt;
+  auto who = worker.ring.principal_of(found->key, wall_clock_ms());
+  if (!who) return std::nullopt;
+  return SignedIn{std::move(*found), std::move(*who)};
+}
+
+void SqliteStore::end_session(const std::string& digest, Callback<> done) {
+  SqliteWorker& worker = *impl_->worker;
+  // Here and not on the store's thread: the next request with this cookie is refused already.
+  if (!worker.sign_ins.take(digest, SignInKind::kSession, worker.now_ms())) {
+    return impl_->thread.answer<void>(done, {});
+  }
+  impl_->ask<void>([digest](SqliteWorker& w) { return w.remove_sign_ins({digest}); },
+                   std::move(done));
+}
+
+void SqliteStore::take_link(const std::string& digest, Callback<SignedIn> done) {
+  SqliteWorker& worker = *impl_->worker;
+  const Error gone(Errc::kNotFound, "this link was used, has expired, or never existed");
+  auto found = worker.sign_ins.take(digest, SignInKind::kLink, worker.now_ms());
+  if (!found) return impl_->thread.answer<SignedIn>(done, fail(Error(gone)));
+  auto who = worker.ring.principal_of(found->key, wall_clock_ms());
+  if (!who) return impl_->thread.answer<SignedIn>(done, fail(Error(gone)));
+  impl_->ask<SignedIn>(
+      [digest,
+       taken = SignedIn{std::move(*found), std::move(*who)}](SqliteWorker& w) -> Result<SignedIn> {
+        TRY_OK(w.remove_sign_ins({digest}));
+        return taken;
+      },
+      std::move(done));
 }
 
 void SqliteStore::create_project(std::string name, Callback<> done) {
@@ -139,6 +181,7 @@ void SqliteStore::add_run(RunRecord run) {
   run.out_cut = cut_text(run.out, options.kept_output_bytes) || run.out_cut;
   run.err_cut = cut_text(run.err, options.kept_output_bytes) || run.err_cut;
   cut_text(run.error_message, options.kept_output_bytes);
+  run.code_cut = cut_text(run.code, options.kept_output_bytes) || run.code_cut;
   if (run.answer.size() > options.kept_answer_bytes) {
     run.answer = std::string();  // half a JSON text is of no use
     run.answer_cut = true;

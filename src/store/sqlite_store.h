@@ -68,6 +68,10 @@ class SqliteStore final : public Store {
   void list_keys(std::optional<std::string> project,
                  Callback<std::vector<KeyRecord>> done) override;
   void revoke_key(std::optional<std::string> project, KeyId id, Callback<> done) override;
+  void add_sign_in(NewSignIn sign_in, Callback<SignIn> done) override;
+  std::optional<SignedIn> find_session(const std::string& digest) override;
+  void end_session(const std::string& digest, Callback<> done) override;
+  void take_link(const std::string& digest, Callback<SignedIn> done) override;
   void create_project(std::string name, Callback<> done) override;
   void list_projects(Callback<std::vector<std::string>> done) override;
   void add_run(RunRecord run) override;

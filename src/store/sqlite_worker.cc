@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "store/key_table.h"
 #include "store/schema.h"
+#include "store/sign_in_table.h"
 
 namespace glovebox::store {
 
@@ -62,6 +63,8 @@ Result<> SqliteWorker::load() {
   TRY_OK(insert_project(db, std::string(kDefaultProject), wall_clock_ms()));
   TRY(const std::vector<KeyRecord> keys, load_keys(db));
   for (const KeyRecord& key : keys) ring.add(key);
+  TRY(const std::vector<SignIn> signed_in, load_sign_ins(db, now_ms()));
+  for (const SignIn& sign_in : signed_in) sign_ins.add(sign_in);
   // A full disk is no reason not to start: runs work without the store's writing.
   if (Result<> done = requests.interrupt_running(); !done) {
     if (!is_disk_full(done.error())) return done;
@@ -164,6 +167,10 @@ Result<> SqliteWorker::retry_failed_writes() {
     TRY_OK(save_revocation(db, id, when_ms));
     unsaved_revocations_.pop_back();
   }
+  if (!unsaved_ends_.empty()) {
+    TRY_OK(store::remove_sign_ins(db, unsaved_ends_));
+    unsaved_ends_.clear();
+  }
   return requests.save_pending();
 }
 
@@ -219,6 +226,33 @@ Result<> SqliteWorker::revoke_key(const KeyId& id, std::int64_t revoked_ms) {
                   .context("the key is refused from now on, but that is not on disk yet"));
 }
 
+Result<SignIn> SqliteWorker::add_sign_in(const NewSignIn& wanted) {
+  SignIn sign_in{
+      .digest = wanted.digest, .kind = wanted.kind, .key = wanted.key, .created_ms = now_ms()};
+  sign_in.expires_ms = sign_in.created_ms + milliseconds(wanted.lifetime).count();
+  const std::vector<std::string> others = sign_ins.add(sign_in);
+  Result<> saved = noticed(insert_sign_in(db, sign_in, others));
+  if (!saved) {
+    // It is not answered, so it must not be known either; those that made room stay ended.
+    sign_ins.take(sign_in.digest, sign_in.kind, sign_in.created_ms);
+    unsaved_ends_.insert(unsaved_ends_.end(), others.begin(), others.end());
+    return fail(std::move(saved.error()));
+  }
+  committed();
+  return sign_in;
+}
+
+Result<> SqliteWorker::remove_sign_ins(const std::vector<std::string>& digests) {
+  Result<> saved = noticed(store::remove_sign_ins(db, digests));
+  if (saved) {
+    committed();
+    return saved;
+  }
+  unsaved_ends_.insert(unsaved_ends_.end(), digests.begin(), digests.end());
+  return fail(std::move(saved.error())
+                  .context("the session is refused from now on, but that is not on disk yet"));
+}
+
 Result<> SqliteWorker::create_project(const std::string& name) {
   return noticed(insert_project(db, name, wall_clock_ms()));
 }
@@ -245,6 +279,7 @@ Result<RunPage> SqliteWorker::list_runs(const std::string& project, const RunFil
     run.out.clear();
     run.err.clear();
     run.answer.clear();
+    run.code.clear();
   }
   std::optional<RunCursor> next;
   if (found.size() < wanted) {

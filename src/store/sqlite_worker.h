@@ -20,6 +20,7 @@
 #include "store/run_queue.h"
 #include "store/run_table.h"
 #include "store/session_table.h"
+#include "store/sign_in_ring.h"
 #include "store/sqlite.h"
 #include "store/sqlite_store.h"
 #include "store/store_thread.h"
@@ -40,6 +41,9 @@ class SqliteWorker {
   Result<std::optional<std::string>> admin_key();
   Result<CreatedKey> create_key(const NewKey& key);
   Result<> revoke_key(const KeyId& id, std::int64_t revoked_ms);
+  Result<SignIn> add_sign_in(const NewSignIn& wanted);
+  // A failed removal is retried.
+  Result<> remove_sign_ins(const std::vector<std::string>& digests);
   Result<> save_session(const SessionRecord& session);
   Result<> create_project(const std::string& name);
   Result<std::vector<std::string>> list_projects();
@@ -70,6 +74,7 @@ class SqliteWorker {
   JumpFreeClock clock;
   Database db;
   KeyRing ring;
+  SignInRing sign_ins;
   RunQueue queue;
   ProjectUsageTable usages;
   ProjectQuota quota;
@@ -96,7 +101,8 @@ class SqliteWorker {
 
   // Revoked in memory, not yet on disk.
   std::vector<std::pair<KeyId, std::int64_t>> unsaved_revocations_;
-  std::chrono::milliseconds backoff_{0};  // zero: all is well
+  std::vector<std::string> unsaved_ends_;  // of sign-ins, likewise
+  std::chrono::milliseconds backoff_{0};   // zero: all is well
   TimePoint retry_at_{};
   TimePoint next_sweep_{};
   TimePoint next_last_used_{};

@@ -17,6 +17,7 @@
 #include "store/key.h"
 #include "store/run_record.h"
 #include "store/session_record.h"
+#include "store/sign_in.h"
 #include "store/template_record.h"
 
 namespace glovebox::store {
@@ -82,6 +83,20 @@ class Store {
                          Callback<std::vector<KeyRecord>> done) = 0;
   // kNotFound also when the key is another project's; kPolicy for the last usable admin key.
   virtual void revoke_key(std::optional<std::string> project, KeyId id, Callback<> done) = 0;
+
+  // The console's sessions and links. Refused at once when they or their keys end.
+
+  // Durable before it is answered. Of too many of one key, the oldest ends.
+  virtual void add_sign_in(NewSignIn sign_in, Callback<SignIn> done) = 0;
+  // From memory; nothing: there is none, it has expired, or its key was revoked.
+  struct SignedIn {
+    SignIn sign_in;
+    Principal who;
+  };
+  virtual std::optional<SignedIn> find_session(const std::string& digest) = 0;
+  virtual void end_session(const std::string& digest, Callback<> done) = 0;
+  // A link that is taken is gone, on disk as well, before this answers. kNotFound.
+  virtual void take_link(const std::string& digest, Callback<SignedIn> done) = 0;
 
   // Projects. "default" is always there; create_key makes one when needed.
 

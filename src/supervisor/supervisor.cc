@@ -216,6 +216,7 @@ void Supervisor::print_greeting() const {
   const std::string prefix = usual ? "" : "GLOVEBOX_DATA_DIR=" + data_.path() + " ";
   std::printf(
       "Glovebox serves at %s\n"
+      "Its console is at %s/console/; `%sglovebox console` opens it, signed in\n"
       "The admin key is in %s\n"
       "\n"
       "Try, in another terminal:\n"
@@ -229,8 +230,8 @@ void Supervisor::print_greeting() const {
       "  export E2B_SANDBOX_URL=%s\n"
       "\n"
       "Press Ctrl-C to stop.\n",
-      url_.c_str(), key.c_str(), prefix.c_str(), key.c_str(), url_.c_str(), prefix.c_str(),
-      url_.c_str(), url_.c_str());
+      url_.c_str(), url_.c_str(), prefix.c_str(), key.c_str(), prefix.c_str(), key.c_str(),
+      url_.c_str(), prefix.c_str(), url_.c_str(), url_.c_str());
   std::fflush(stdout);
 }
 

@@ -428,6 +428,12 @@ class Answers(server.Served):
         check("DELETE", "/contexts/{context}", 204, context=context)
         check("PUT", "/files", 200, "content", query="?path=/tmp/file")
         check("GET", "/files", 200, query="?path=/tmp/file")
+        self.check("PUT", base + "/files", 412, body="other", headers={"If-None-Match": "*"},
+                   at=f"/v1/sandboxes/{made['id']}/files?path=/tmp/file")
+        check("POST", "/port-links", 201, {"port": 8000})
+        check("POST", "/port-links", 400, {"port": 0})
+        self.check("GET", "/v1/sandboxes", 200, at="/v1/sandboxes?sort=-name&stats=1&q=py&project=*")
+        self.check("GET", "/v1/sandboxes", 400, at="/v1/sandboxes?sort=colour")
         check("GET", "/files", 404, query="?path=/tmp/none")
         check("GET", "/files/stat", 200, query="?path=/tmp/file")
         check("GET", "/files/exists", 200, query="?path=/tmp/file")
@@ -639,6 +645,39 @@ class Answers(server.Served):
         check("DELETE", "", 204)
         check("POST", "/execute", 409, {"code": "x"})
         check("DELETE", "", 404, session="nope")
+
+    def test_console(self):
+        self.client.run(language="python", code="1")
+        self.check("GET", "/v1/overview", 200)
+        self.check("GET", "/v1/overview", 200, at="/v1/overview?project=*")
+        self.check("GET", "/v1/overview", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/live", 426)
+        self.check("GET", "/v1/live", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/settings", 200)
+        user, _ = self.server.new_key(project="console", name="user")
+        self.check("GET", "/v1/settings", 403, client=self.server.client(user))
+        self.check("GET", "/v1/runs", 200, at="/v1/runs?project=*&status=ok,failed&q=python")
+        self.check("GET", "/console", 308)
+        self.check("GET", "/console/{path*}", 404, at="/console/assets/none-1.js")
+        self.check("GET", "/console/frame/html", 200)
+        page = {"X-API-Key": None, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty",
+                "Origin": "http://" + self.server.url.partition("://")[2]}
+        self.check("GET", "/console/session", 200)
+        self.check("POST", "/console/session", 403, body={"key": self.server.key})
+        self.check("POST", "/console/session", 400, body={}, headers=page)
+        self.check("POST", "/console/session", 401, body={"key": "gbx_" + "0" * 40}, headers=page)
+        signed_in = self.check("POST", "/console/session", 201, body={"key": self.server.key}, headers=page)
+        page |= {"Cookie": signed_in.headers["Set-Cookie"].partition(";")[0], "X-Glovebox-CSRF": signed_in.json["csrf"]}
+        self.check("GET", "/console/session", 200, headers=page)
+        self.check("POST", "/console/tickets", 201, headers=page)
+        self.check("POST", "/console/tickets", 400)
+        self.check("POST", "/console/links", 201, body={})
+        self.check("POST", "/console/links", 400, body={"expires_in_s": 1})
+        self.check("POST", "/console/links", 403, headers=page)
+        self.check("DELETE", "/console/session", 403, headers=page | {"X-Glovebox-CSRF": "no"})
+        self.check("DELETE", "/console/session", 204, headers=page)
+        self.check("DELETE", "/console/session", 401, headers=page)
+        self.check("DELETE", "/console/session", 400)
 
     def test_zz_every_route_was_asked(self):
         wanted = {(method.upper(), path) for path, operations in self.contract.document["paths"].items()

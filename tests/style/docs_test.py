@@ -13,7 +13,7 @@ API = ROOT / "docs" / "api.md"
 LIVES = ("The life of a run", "The life of a warm run", "The life of an exec", "The life of a package set",
          "The life of a request in a dialect")
 # What the server's answers are made in.
-ANSWERING = ("http", "events", "snapshots", "templates", "packages", "sessions", "runs", "routing", "dialects", "api")
+ANSWERING = ("http", "signin", "events", "snapshots", "templates", "packages", "sessions", "runs", "routing", "dialects", "api")
 README_LINES = 150
 # Decisions are never edited; CONTRIBUTING.md quotes the words that it forbids.
 # The pages of the Python SDK are maintained with that package.

@@ -1,8 +1,13 @@
 #include "api/routes/file_routes.h"
 
 #include <boost/json.hpp>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "http/websocket/websocket_frames.h"
 #include "routing/file_query.h"
 #include "routing/file_response.h"
 #include "routing/file_upload.h"
@@ -26,7 +31,61 @@ using wire::FileRequest;
 Response entry_answer(const std::string& record, const std::string& path) {
   const auto entry = sessions::entry_of(record);
   if (!entry) return Response::from_error(entry.error());
-  return Response::json(json::serialize(sessions::entry_json(*entry, path)) + "\n");
+  Response response = Response::json(json::serialize(sessions::entry_json(*entry, path)) + "\n");
+  if (entry->type == wire::FileType::kFile) {
+    response.headers.set("ETag", routing::file_etag(*entry));
+  }
+  return response;
+}
+
+// What the client knows of the file that it wants to replace.
+struct Preconditions {
+  std::string if_match;         // empty: not given
+  bool must_not_exist = false;  // If-None-Match: *
+
+  bool any() const { return !if_match.empty() || must_not_exist; }
+  bool hold_for(const std::optional<std::string>& etag) const {
+    if (must_not_exist && etag) return false;
+    if (if_match.empty()) return true;
+    if (!etag) return false;
+    return if_match == "*" || http::header_list_contains(if_match, *etag);
+  }
+};
+
+Result<Preconditions> preconditions_of(const Request& request) {
+  Preconditions wanted{.if_match = std::string(request.header("If-Match"))};
+  if (const std::string* none = request.headers.find("If-None-Match")) {
+    if (*none != "*") return fail(Errc::kInvalidArgument, "If-None-Match: only * is supported");
+    wanted.must_not_exist = true;
+  }
+  return wanted;
+}
+
+// Nothing: there is no file.
+Task<std::optional<std::string>> current_etag(std::shared_ptr<node::Session> session,
+                                              std::string path, std::string user) {
+  FileRequest file;
+  file.op = FileOp::kStat;
+  file.path = std::move(path);
+  file.user = std::move(user);
+  file.follow = true;
+  const auto done = co_await session->file(std::move(file));
+  if (!done && (done.error().sys_errno() == ENOENT || done.error().sys_errno() == ENOTDIR)) {
+    co_return std::optional<std::string>();
+  }
+  if (!done) co_return fail(Error(done.error()));
+  CO_TRY(const wire::FileEntry entry, sessions::entry_of(done->entry));
+  co_return std::optional<std::string>(routing::file_etag(entry));
+}
+
+Response refuse_precondition(const std::optional<std::string>& etag) {
+  Response response = Response::refuse(
+      412, "precondition_failed",
+      etag
+          ? "the file is not the one that If-Match or If-None-Match names: it was changed meanwhile"
+          : "the file does not exist any more");
+  if (etag) response.headers.set("ETag", *etag);
+  return response;
 }
 
 Result<FileRequest> upload_of(const Request& request) {
@@ -128,12 +187,30 @@ Task<Response> FileRoutes::read_file(Request& request, ResponseWriter& writer) {
 Task<Response> FileRoutes::write_file(Request& request, ResponseWriter&) {
   CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, upload_of(request));
+  CO_TRY(const Preconditions wanted, preconditions_of(request));
   const std::string path = file.path;
+  const std::string user = file.user;
+  if (wanted.any()) {
+    const auto etag = co_await current_etag(session, path, user);
+    if (!etag) co_return routing::file_refusal(etag.error());
+    if (!wanted.hold_for(*etag)) co_return refuse_precondition(*etag);
+  }
   auto opened = co_await session->transfer(std::move(file));
   if (!opened) co_return routing::file_refusal(opened.error());
   // If anything fails, the transfer ends without a commit and the file stays unchanged.
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
-  const auto done = co_await routing::take_upload(*transfer, *request.body_stream);
+  const auto sent = co_await routing::send_upload(*transfer, *request.body_stream);
+  if (!sent && sent.error().sys_errno() == 0) co_return fail(Error(sent.error()));
+  if (!sent) co_return routing::file_refusal(sent.error());
+  if (wanted.any()) {
+    // Again, because the body may have taken minutes. What is written between this and the commit,
+    // milliseconds later, is replaced.
+    const auto etag = co_await current_etag(session, path, user);
+    if (!etag) co_return routing::file_refusal(etag.error());
+    if (!wanted.hold_for(*etag)) co_return refuse_precondition(*etag);
+  }
+  transfer->commit();
+  const auto done = co_await transfer->done();
   if (!done && done.error().sys_errno() == 0) co_return fail(Error(done.error()));
   if (!done) co_return routing::file_refusal(done.error());
   co_return entry_answer(done->entry, path);

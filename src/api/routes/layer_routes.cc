@@ -72,7 +72,7 @@ Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& requ
   if (!made || !layer) {
     const Error& error = !made ? made.error() : layer.error();
     Response refusal = !made ? routing::refuse_packages(error) : refuse_layer(error);
-    deps.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
+    deps.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal", project);
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
                             {"message", to_utf8(error.message())},
@@ -137,7 +137,7 @@ Task<Response> LayerRoutes::build_layer(Request& request, ResponseWriter& writer
   if (!chosen) co_return routing::refuse_run(chosen.error());
   auto admission = deps_.usage.admit(caller.who, 0, std::chrono::steady_clock::now());
   if (!admission) {
-    deps_.metrics.count_refusal("key_limit");
+    deps_.metrics.count_refusal("key_limit", caller.project);
     co_return routing::refuse_run(admission.error());
   }
   auto cancel = std::make_shared<node::CancelFlag>();
@@ -152,7 +152,8 @@ Task<Response> LayerRoutes::build_layer(Request& request, ResponseWriter& writer
   auto made = co_await deps_.preparation.prepare(std::move(wanted_set), cancel);
   if (!made) {
     Response refusal = routing::refuse_packages(made.error());
-    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
+    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal",
+                                caller.project);
     co_return refusal;
   }
   auto layer = co_await deps_.packages.find(caller.project, made->layer_id);

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "store/store_call.h"
+#include "store/text_search.h"
 
 namespace glovebox::api {
 
@@ -48,6 +49,8 @@ std::string whole_run(const store::RunRecord& run) {
   object["stderr"] = to_utf8(run.err);
   object["stdout_cut"] = run.out_cut;
   object["stderr_cut"] = run.err_cut;
+  object["code"] = run.code.empty() ? json::value(nullptr) : json::value(to_utf8(run.code));
+  object["code_cut"] = run.code_cut;
   std::string text = json::serialize(object);
   text.back() = ',';
   text += "\"answer\":";
@@ -68,6 +71,21 @@ Result<Number> number_of(std::string_view name, std::string_view text, Number lo
   return number;
 }
 
+constexpr std::size_t kMaxSearchBytes = 200;
+
+// "failed,error"
+Result<std::vector<store::RunStatus>> statuses_of(std::string_view text) {
+  std::vector<store::RunStatus> statuses;
+  while (true) {
+    const std::string_view word = text.substr(0, text.find(','));
+    const auto status = store::parse_run_status(word);
+    if (!status) return fail(Errc::kInvalidArgument, "status: unknown run status");
+    statuses.push_back(*status);
+    if (word.size() == text.size()) return statuses;
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
 Result<store::RunFilter> filter_of(const http::Params& query) {
   store::RunFilter filter;
   for (const auto& [name, value] : query) {
@@ -80,8 +98,17 @@ Result<store::RunFilter> filter_of(const http::Params& query) {
     } else if (name == "since_ms") {
       TRY(filter.since_ms, number_of<std::int64_t>(name, value, 0, 1ll << 52));
     } else if (name == "status") {
-      filter.status = store::parse_run_status(value);
-      if (!filter.status) return fail(Errc::kInvalidArgument, "status: unknown run status");
+      TRY(filter.statuses, statuses_of(value));
+    } else if (name == "language") {
+      filter.language = value;
+    } else if (name == "until_ms") {
+      TRY(filter.until_ms, number_of<std::int64_t>(name, value, 0, 1ll << 52));
+    } else if (name == "q") {
+      if (value.size() > kMaxSearchBytes) {
+        return fail(Errc::kInvalidArgument,
+                    "q: must have at most " + std::to_string(kMaxSearchBytes) + " bytes");
+      }
+      filter.search = store::search_form(value);
     } else if (name != "project") {
       return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": unknown parameter");
     }
@@ -112,7 +139,11 @@ Task<Response> RunRecordRoutes::list_runs(Request& request, ResponseWriter&) {
   };
   CO_TRY(const store::RunPage page, co_await store::store_call(ask));
   json::array runs;
-  for (const store::RunRecord& run : page.runs) runs.push_back(summary_of(run));
+  for (const store::RunRecord& run : page.runs) {
+    json::object summary = summary_of(run);
+    if (project == "*") summary["project"] = run.project;
+    runs.push_back(std::move(summary));
+  }
   json::object body{{"runs", std::move(runs)}};
   body["next_cursor"] =
       page.next_cursor.empty() ? json::value(nullptr) : json::value(page.next_cursor);

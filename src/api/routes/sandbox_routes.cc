@@ -1,6 +1,7 @@
 #include "api/routes/sandbox_routes.h"
 
 #include <boost/json.hpp>
+#include <deque>
 #include <utility>
 
 #include "routing/query.h"
@@ -20,6 +21,32 @@ namespace json = boost::json;
 
 Response sandbox_answer(const store::SessionRecord& session, int status = 200) {
   return Response::json(json::serialize(sessions::sandbox_json(session)) + "\n", status);
+}
+
+// Of each sample and the one before: how many CPUs were in use, and the memory at its end.
+json::object stats_json(const std::deque<sessions::SessionSample>& samples) {
+  constexpr std::size_t kShown = 30;
+  json::array cpus;
+  json::array memory;
+  const std::size_t first = samples.size() > kShown ? samples.size() - kShown : 1;
+  for (std::size_t i = first; i < samples.size(); ++i) {
+    const sessions::SessionSample& before = samples[i - 1];
+    const sessions::SessionSample& now = samples[i];
+    const std::int64_t ms = now.at_ms - before.at_ms;
+    const bool is_counted = ms > 0 && now.cpu_us && before.cpu_us && *now.cpu_us >= *before.cpu_us;
+    cpus.push_back(is_counted ? json::value(static_cast<double>(*now.cpu_us - *before.cpu_us) /
+                                            (static_cast<double>(ms) * 1000.0))
+                              : json::value(nullptr));
+    memory.push_back(now.memory_bytes ? json::value(*now.memory_bytes) : json::value(nullptr));
+  }
+  return {{"cpus", std::move(cpus)}, {"memory_bytes", std::move(memory)}};
+}
+
+Result<bool> wants_stats(const http::Params& query) {
+  const std::string* asked = query.find("stats");
+  if (asked == nullptr || *asked == "0") return false;
+  if (*asked != "1") return fail(Errc::kInvalidArgument, "stats: must be 0 or 1");
+  return true;
 }
 
 std::string requested_sandbox(const Request& request) { return std::string(request.param("id")); }
@@ -67,18 +94,29 @@ Task<Response> SandboxRoutes::create_sandbox(Request& request, ResponseWriter&) 
 
 Task<Response> SandboxRoutes::list_sandboxes(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const store::SessionFilter filter, routing::parse_session_filter(request.query));
+  CO_TRY(const store::SessionFilter filter, routing::parse_session_filter(request.query, "stats"));
+  CO_TRY(const bool with_stats, wants_stats(request.query));
   const store::Ask<store::SessionPage> ask = [&](store::Callback<store::SessionPage> done) {
     deps_.store.list_sessions(caller.project, filter, std::move(done));
   };
   CO_TRY(const store::SessionPage page, co_await store::store_call(ask));
   json::array sandboxes;
   for (const store::SessionRecord& session : page.sessions) {
-    sandboxes.push_back(sessions::sandbox_json(session));
+    json::object sandbox = sessions::sandbox_json(session);
+    if (caller.project == "*") sandbox["project"] = session.project;
+    if (with_stats) {
+      const auto entry = deps_.registry.find(session.project, session.id.str());
+      sandbox["stats"] = entry ? stats_json(entry->samples) : stats_json({});
+    }
+    sandboxes.push_back(std::move(sandbox));
   }
   json::object body{{"sandboxes", std::move(sandboxes)}};
   body["next_cursor"] =
       page.next_cursor.empty() ? json::value(nullptr) : json::value(page.next_cursor);
+  if (page.total) {
+    body["total"] = *page.total;
+    body["total_is_bounded"] = page.is_total_bounded;
+  }
   co_return Response::json(json::serialize(body) + "\n");
 }
 

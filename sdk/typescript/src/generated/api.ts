@@ -129,7 +129,9 @@ export interface paths {
         /**
          * List the sandboxes of your project
          * @description Newest first, including ended sandboxes as long as their records are kept. Filter with up to
-         *     8 `metadata.KEY=VALUE` parameters and with the other parameters.
+         *     8 `metadata.KEY=VALUE` parameters and with the other parameters. With `offset` or `sort`,
+         *     pages are counted instead of followed by cursors: of the newest 2,048 sandboxes, in any
+         *     order, and with their `total`.
          */
         get: operations["listSandboxes"];
         put?: never;
@@ -618,6 +620,29 @@ export interface paths {
         patch: operations["patchPort"];
         trace?: never;
     };
+    "/v1/sandboxes/{id}/port-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an address that opens a port in a browser
+         * @description For private ports, the address opens the port once, within 60 seconds: it sets a cookie on
+         *     the port's own host name, which stands for the port's token there and which the guest does
+         *     not see. For public ports it is the port's plain address. `url` is null where ports have no
+         *     host names: off loopback without `server.domain`.
+         */
+        post: operations["createPortLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sandboxes/{id}/files": {
         parameters: {
             query?: never;
@@ -628,14 +653,17 @@ export interface paths {
         /**
          * Read a file
          * @description The path must be a regular file; otherwise the response is 400. The request may ask for one
-         *     range of bytes. The response headers `X-File-Mode` and `X-File-Size` describe the file.
+         *     range of bytes. The response headers `X-File-Mode`, `X-File-Size` and `ETag` describe the
+         *     file; the `ETag` changes when it is written.
          *     `HEAD` returns only the headers.
          */
         get: operations["readFile"];
         /**
          * Write a file atomically
          * @description The body is the content of the file, of any size. It replaces an existing file once all of
-         *     it has arrived; missing parent directories are created.
+         *     it has arrived; missing parent directories are created. With `If-Match` and the `ETag` of
+         *     a version of the file, only that version is replaced; with `If-None-Match: *`, none. The
+         *     file is compared before the body is read and again before it is replaced.
          */
         put: operations["writeFile"];
         post?: never;
@@ -978,6 +1006,202 @@ export interface paths {
         get: operations["streamEvents"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get figures of the last hour, recent events and the grade
+         * @description Of the caller's project; an admin key may ask for another one, or for all with `*`. A sample
+         *     is taken every ten seconds. `start_ms` is the time from the admission of a run to the start
+         *     of its code, of the last two to five minutes. `memory.used_bytes` is what all sandboxes use
+         *     together; for one project it is the sum of its sandboxes' limits.
+         */
+        get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow events and figures of your project (WebSocket)
+         * @description JSON text messages from the server: `{"type":"hello","at"}` first; `{"type":"event","id",
+         *     "event","project","data"}` with the events of `/v1/events`; `{"type":"sample","sample"}`
+         *     with each new sample of `/v1/overview`; `{"type":"lost","count"}` if the client reads too
+         *     slowly; `{"type":"ping"}` after 15 quiet seconds. What the client sends is ignored. The
+         *     server closes with 1008 when the key or session is no longer valid, and with 1001 when it
+         *     stops. A page of the console offers a ticket of `/console/tickets` as a protocol.
+         */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the settings of the server and where they come from
+         * @description Requires an admin key. No setting contains a secret.
+         */
+        get: operations["listSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Go to the console's first page */
+        get: operations["consoleRedirect"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/{path*}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a page or file of the console
+         * @description See docs/console.md. Paths without an extension are places within the console.
+         */
+        get: operations["consoleFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/frame/html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the page that shows a sandbox's HTML
+         * @description It has an origin of its own, may load nothing, and waits for the HTML in a message.
+         */
+        get: operations["consoleFrame"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show who is signed in to the console
+         * @description Only the console's own pages are shown a session; others are told that there is none.
+         */
+        get: operations["consoleSession"];
+        put?: never;
+        /**
+         * Sign in to the console
+         * @description For the console's own pages only: the `Origin` must be that of the server, and the browser
+         *     must say `Sec-Fetch-Site: same-origin`. Sets the cookie of a session, see docs/console.md.
+         */
+        post: operations["consoleSignIn"];
+        /**
+         * Sign out of the console
+         * @description Ends the session of the request's cookie, in every tab and after every restart.
+         */
+        delete: operations["consoleSignOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a one-time link to the console
+         * @description Signs a browser in once, for the project of the key. Made with an API key, not from the
+         *     console. `glovebox console` opens such a link.
+         */
+        post: operations["consoleLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a ticket for one WebSocket of the console
+         * @description A page offers it as the protocol `glovebox.ticket.TICKET` beside `glovebox.v1`. Only for the
+         *     console's cookie; an API key needs none.
+         */
+        post: operations["consoleTicket"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3225,6 +3449,86 @@ export interface components {
             } & {
                 [key: string]: boolean;
             };
+            /** @description Only in a list of all projects. */
+            project?: string;
+            /** @description Only in a list with stats=1: oldest first; empty if it does not run. */
+            stats?: {
+                /** @description how many CPUs were in use */
+                cpus?: (number | null)[];
+                memory_bytes?: (number | null)[];
+            };
+        };
+        OverviewSample: {
+            /** Format: date-time */
+            at: string;
+            /** @description running and paused */
+            sandboxes: number;
+            /** @description that ended in these ten seconds */
+            runs: number;
+            /** @description null without runs */
+            p50_ms: number | null;
+            p99_ms: number | null;
+            warm_ready: number;
+            /** @description promised to the sandboxes */
+            memory_bytes: number;
+            refusals: number;
+        };
+        Overview: {
+            /** Format: date-time */
+            at: string;
+            project: string;
+            cards: {
+                sandboxes: {
+                    running: number;
+                    paused: number;
+                    starting: number;
+                };
+                runs_per_minute: number;
+                start_ms: {
+                    p50: number | null;
+                    p99: number | null;
+                };
+                warm_ready: number;
+                memory: {
+                    used_bytes: number;
+                    limit_bytes: number | null;
+                };
+                refusals_per_minute: number;
+            };
+            /** @description Oldest first, at most an hour. */
+            samples: components["schemas"]["OverviewSample"][];
+            /** @description The walls of the last sandbox; null if none was made yet. */
+            grade: components["schemas"]["Isolation"] | null;
+            /** @description The newest 50, oldest first. */
+            events: {
+                id: number;
+                event: string;
+                project: string | null;
+                data: Record<string, never>;
+            }[];
+        };
+        ConsoleSession: {
+            signed_in: boolean;
+            /** @description Not signed in: whether one can sign in at this address. */
+            secure?: boolean;
+            /** @description Not signed in: why not. */
+            reason?: string | null;
+            key?: {
+                id?: string;
+                name?: string;
+            };
+            project?: string;
+            admin?: boolean;
+            /** Format: date-time */
+            created_at?: string;
+            /** Format: date-time */
+            expires_at?: string;
+            /** @description Sent as X-Glovebox-CSRF with every request that changes something. */
+            csrf?: string;
+            version?: string;
+            public_url?: string | null;
+            domain?: string | null;
+            keep_code?: boolean;
         };
         SandboxUsage: {
             /** Format: date-time */
@@ -3429,6 +3733,8 @@ export interface components {
             wall_us: number;
             cpu_us: number | null;
             peak_memory_bytes: number | null;
+            /** @description Only in a list of all projects. */
+            project?: string;
             /** @description Set if status is error; the run has no outcome. */
             error?: {
                 code?: string;
@@ -3441,6 +3747,9 @@ export interface components {
             stderr: string;
             stdout_cut: boolean;
             stderr_cut: boolean;
+            /** @description What ran, if store.keep_code is set. */
+            code?: string | null;
+            code_cut?: boolean;
             /** @description The original response; null if it was too long to keep. */
             answer: components["schemas"]["RunExit"] | null;
         };
@@ -4003,10 +4312,16 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the previous page */
                 cursor?: string;
-                status?: components["schemas"]["RunStatus"];
+                /** @description one or more statuses, separated by commas */
+                status?: string;
                 template?: string;
+                language?: string;
+                /** @description a part of the id, template, language or error; letters of either case */
+                q?: string;
                 /** @description only runs started at or after this time, in milliseconds since 1970 */
                 since_ms?: number;
+                /** @description only runs started before this time */
+                until_ms?: number;
                 /** @description A project other than the key's own; requires an admin key. */
                 project?: components["parameters"]["Project"];
             };
@@ -4073,6 +4388,13 @@ export interface operations {
                 /** @description the sandbox with this name, and those whose id begins with it (at least 4 letters) */
                 match?: string;
                 "metadata.KEY"?: string;
+                /** @description a part of the id, name, agent_id, template or metadata; letters of either case */
+                q?: string;
+                /** @description with - before it: descending */
+                sort?: "created" | "-created" | "expires" | "-expires" | "state" | "-state" | "template" | "-template" | "name" | "-name";
+                offset?: number;
+                /** @description 1: with recent CPU and memory use of running sandboxes */
+                stats?: "0" | "1";
                 limit?: number;
                 /** @description next_cursor of the previous page */
                 cursor?: string;
@@ -4095,6 +4417,10 @@ export interface operations {
                         sandboxes: components["schemas"]["Sandbox"][];
                         /** @description null on the last page; a page before it can have fewer entries than limit, or none */
                         next_cursor: string | null;
+                        /** @description with offset or sort: how many match, on all pages */
+                        total?: number;
+                        /** @description there are older sandboxes beyond the 2,048 that were looked at */
+                        total_is_bounded?: boolean;
                     };
                 };
             };
@@ -5210,6 +5536,50 @@ export interface operations {
             };
         };
     };
+    createPortLink: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: components["parameters"]["SandboxId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    port: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The address. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        url: string | null;
+                        /** @description whether ports have host names of their own */
+                        own_origin: boolean;
+                        /** @description null for public ports */
+                        expires_in_s: number | null;
+                    };
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            409: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+        };
+    };
     readFile: {
         parameters: {
             query?: {
@@ -5276,7 +5646,10 @@ export interface operations {
                 owner?: string;
                 overwrite?: boolean;
             };
-            header?: never;
+            header?: {
+                "If-Match"?: string;
+                "If-None-Match"?: "*";
+            };
             path: {
                 id: components["parameters"]["SandboxId"];
             };
@@ -5291,6 +5664,7 @@ export interface operations {
             /** @description The file has been written. */
             200: {
                 headers: {
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5302,6 +5676,7 @@ export interface operations {
             403: components["responses"]["Error"];
             404: components["responses"]["Error"];
             409: components["responses"]["Error"];
+            412: components["responses"]["Error"];
             503: components["responses"]["Wait"];
             507: components["responses"]["Error"];
         };
@@ -6107,6 +6482,307 @@ export interface operations {
             403: components["responses"]["Error"];
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
+        };
+    };
+    overview: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+        };
+    };
+    live: {
+        parameters: {
+            query?: {
+                /** @description the id of an event: begin with those after it, as far as they are among the last 512 */
+                after?: number;
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The WebSocket is open. */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            426: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    listSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All settings, in the order of docs/server.md. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        settings: {
+                            name: string;
+                            value: string;
+                            default: string;
+                            /** @description default, file PATH:LINE, environment NAME, flag NAME or policy PATH */
+                            origin: string;
+                            help: string;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+        };
+    };
+    consoleRedirect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To `/console/`. */
+            308: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    consoleFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file; compressed with gzip if the client accepts that. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The client has it already. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["Error"];
+            /** @description The server was built without the console. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    consoleFrame: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    consoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session, or that there is none. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleSession"];
+                };
+            };
+        };
+    };
+    consoleSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description an API key */
+                    key?: string;
+                    /** @description what is behind `#link=` in a one-time link */
+                    link?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleSession"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Error"];
+            403: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    consoleSignOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+        };
+    };
+    consoleLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default 120 */
+                    expires_in_s?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The link. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        path: string;
+                        /** @description null unless server.public_url is set */
+                        url: string | null;
+                        /** Format: date-time */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    consoleTicket: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ticket: string;
+                        expires_in_s: number;
+                    };
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
         };
     };
     listKeys: {

@@ -1,0 +1,135 @@
+// Requests to the server that this page came from. The cookie says who we are; the token against forged
+// requests is kept here, in memory, and nowhere else.
+import { signal } from "./html.js";
+import { t } from "./texts.js";
+
+// What GET /console/session answered; null until it has.
+export const session = signal(null);
+// An admin's choice of project: "*" for all, or one name. Others have only their own.
+export const project = signal("*");
+// A failure to reach the server at all, for the connection's mark.
+export const reachable = signal(true);
+
+export const isAdmin = () => Boolean(session.value?.admin);
+export const scope = () => (isAdmin() ? project.value : null);
+// Where new objects go: one project.
+export const home = () => (isAdmin() && project.value !== "*" ? project.value : null);
+
+export class ApiError extends Error {
+  constructor(status, code, message, more = {}) {
+    super(message);
+    Object.assign(this, { status, code, ...more });
+  }
+
+  // What to do about it, where we know.
+  get advice() {
+    if (this.code === "unreachable") return t.errors.unreachable_advice;
+    if (this.retryAfter) return t.errors.retry_after(this.retryAfter);
+    return t.errors.advice[this.code] ?? "";
+  }
+}
+
+export function url(path, query = {}) {
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") words.set(name, value);
+  }
+  const text = words.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function failure(response) {
+  let code = "http_" + response.status, message = t.errors.status(response.status), request_id = null;
+  try {
+    const body = await response.json();
+    code = body.error.code;
+    message = body.error.message;
+    request_id = body.request_id;
+  } catch { /* not in our form: a proxy's answer */ }
+  const retryAfter = Number(response.headers.get("Retry-After")) || null;
+  return new ApiError(response.status, code, message, { request_id, retryAfter, etag: response.headers.get("ETag") });
+}
+
+// The response, if it is not an error.
+export async function send(method, path, { query, body, headers = {}, raw, signal: abort } = {}) {
+  const words = { Accept: "application/json", ...headers };
+  if (method !== "GET" && session.value?.csrf) words["X-Glovebox-CSRF"] = session.value.csrf;
+  let payload = raw;
+  if (body !== undefined) {
+    words["Content-Type"] = "application/json";
+    payload = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(url(path, query), { method, headers: words, body: payload, signal: abort, credentials: "same-origin", cache: "no-store", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    reachable.value = false;
+    throw new ApiError(0, "unreachable", t.errors.unreachable);
+  }
+  reachable.value = true;
+  if (response.ok) return response;
+  const problem = await failure(response);
+  if (problem.status === 401 && session.value?.signed_in && path !== "/console/session") {
+    session.value = { signed_in: false, over: true, reason: null };
+  }
+  throw problem;
+}
+
+export async function ask(method, path, options) {
+  const response = await send(method, path, options);
+  return response.status === 204 ? null : response.json();
+}
+
+export const get = (path, query, options) => ask("GET", path, { query, ...options });
+export const post = (path, body, options) => ask("POST", path, { body, ...options });
+
+// Events of a stream (SSE) as [name, data] until it ends.
+export async function* events(method, path, options = {}) {
+  const response = await send(method, path, { ...options, headers: { ...options.headers, Accept: "text/event-stream" } });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let kept = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const blocks = (kept + value).split(/\r?\n\r?\n/);
+      kept = blocks.pop();
+      for (const block of blocks) {
+        let name = "message", data = "";
+        for (const line of block.split(/\r?\n/)) {
+          if (line.startsWith("event:")) name = line.slice(6).trim();
+          else if (line.startsWith("data:")) data += (data ? "\n" : "") + line.slice(5).trimStart();
+        }
+        if (data) yield [name, JSON.parse(data)];
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+// A WebSocket needs a ticket of its own, which is good for one.
+export async function openSocket(path, query) {
+  const { ticket } = await post("/console/tickets", {});
+  const to = new URL(url(path, query), location.href);
+  to.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  return new WebSocket(to, ["glovebox.v1", "glovebox.ticket." + ticket]);
+}
+
+// --- Signing in and out --------------------------------------------------------------------------
+
+export async function loadSession() {
+  session.value = await get("/console/session");
+}
+
+export async function signIn(proof) {
+  session.value = await post("/console/session", proof);
+}
+
+export async function signOut() {
+  await ask("DELETE", "/console/session");
+  // The next person at this browser does not find the last one's draft.
+  sessionStorage.clear();
+  session.value = { signed_in: false, reason: null };
+}

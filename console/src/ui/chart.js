@@ -1,0 +1,43 @@
+// Charts over time, by uPlot, which is loaded when the first is shown.
+import { html, useEffect, useRef } from "../html.js";
+import { theme } from "../theme.js";
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const soft = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
+
+// `times` in seconds; `lines` are {name, tone, values, fill}; `form` writes a value of the axis.
+export function Chart({ title, times, lines, form = String, height = 132, note }) {
+  const host = useRef(null), plot = useRef(null);
+  const latest = lines.map((line) => line.values.findLast((value) => value !== null && value !== undefined));
+
+  useEffect(() => {
+    let gone = false, watcher = null;
+    import("uplot").then(({ default: UPlot }) => {
+      if (gone || !host.current) return;
+      const text = colour("--dim"), grid = colour("--border"), font = "11px Manrope, sans-serif";
+      const width = () => Math.max(120, host.current.clientWidth);
+      plot.current = new UPlot({
+        width: width(), height, cursor: { y: false, points: { size: 6 } }, legend: { show: false }, padding: [6, 6, 0, 0],
+        scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
+        axes: [
+          { stroke: text, font, grid: { show: false }, ticks: { show: false }, size: 22, space: 64, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hour12: false })) },
+          { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false }, size: 54, space: 34, values: (_, at) => at.map(form) },
+        ],
+        series: [{}, ...lines.map((line) => {
+          const stroke = colour("--" + line.tone);
+          return { label: line.name, stroke, width: 1.5, spanGaps: false, points: { show: false }, fill: line.fill ? soft(stroke, 0.1) : undefined };
+        })],
+      }, [times, ...lines.map((line) => line.values)], host.current);
+      watcher = new ResizeObserver(() => { if (host.current) plot.current?.setSize({ width: width(), height }); });
+      watcher.observe(host.current);
+    });
+    return () => { gone = true; watcher?.disconnect(); plot.current?.destroy(); plot.current = null; };
+  }, [theme.value, lines.length]);
+
+  useEffect(() => { plot.current?.setData([times, ...lines.map((line) => line.values)]); }, [times, lines]);
+
+  const said = `${title}: ${lines.map((line, i) => `${line.name} ${latest[i] === undefined ? "–" : form(latest[i])}`).join(", ")}`;
+  return html`<figure><div class="chart-head"><h2 class="label">${title}</h2>${note && html`<span class="dim small">${note}</span>`}
+    <div class="legend">${lines.map((line, i) => html`<span key=${line.name}><i style=${{ color: `var(--${line.tone})` }}></i>${line.name} <b class="num bright">${latest[i] === undefined ? "–" : form(latest[i])}</b></span>`)}</div></div>
+    <div class="chart" style=${{ height: height + "px" }} ref=${host} role="img" aria-label=${said}></div></figure>`;
+}

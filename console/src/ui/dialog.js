@@ -1,0 +1,55 @@
+// Native dialogs: the browser keeps the focus inside and closes them by Escape.
+import { classes, html, signal, useEffect, useRef, useSignal } from "../html.js";
+import { t } from "../texts.js";
+import { Button, TextField, useId } from "./basics.js";
+import { complain } from "./toast.js";
+
+export function Dialog({ title, close, children, foot, wide, submit }) {
+  const dialog = useRef(null), id = useId("d");
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current.showModal();
+    (dialog.current.querySelector("[data-first]") ?? dialog.current.querySelector(".dialog-body input, .dialog-body select, .dialog-body textarea"))?.focus();
+    return () => { if (before?.isConnected) before.focus(); };
+  }, []);
+  const sent = (event) => { event.preventDefault(); submit?.(); };
+  return html`<dialog ref=${dialog} class=${classes(wide && "wide")} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); close(); }}
+    onClick=${(event) => { if (event.target === dialog.current) close(); }}>
+    <form class="row" style=${{ flexDirection: "column", alignItems: "stretch", minHeight: 0, gap: 0 }} onSubmit=${sent} novalidate>
+      <div class="dialog-head"><h2 id=${id}>${title}</h2></div><div class="dialog-body">${children}</div>${foot && html`<div class="dialog-foot">${foot}</div>`}</form></dialog>`;
+}
+
+const asked = signal(null);
+
+// Asks before something is done that cannot be taken back. `action` is done with the dialog still there.
+export function confirm({ title, text, verb, action, danger = true, word = null }) {
+  asked.value = { title, text, verb, action, danger, word };
+}
+
+// Asks for one line of text.
+export function prompt({ title, name, value = "", verb, action, hint }) {
+  asked.value = { title, name, value, verb, action, hint };
+}
+
+export function Asked() {
+  const question = asked.value;
+  return question && html`<${Question} key=${question.title} ...${question} />`;
+}
+
+function Question({ title, text, verb, action, danger, name, value, hint }) {
+  const typed = useSignal(value ?? ""), busy = useSignal(false);
+  const close = () => { asked.value = null; };
+  async function yes() {
+    busy.value = true;
+    try {
+      await action(typed.value);
+      close();
+    } catch (error) {
+      complain(error);
+      busy.value = false;
+    }
+  }
+  return html`<${Dialog} title=${title} close=${close} submit=${yes} foot=${html`<${Button} action=${close}>${t.cancel}<//>
+    <button type="submit" data-first=${name ? null : ""} class=${classes("button", "filled", danger && "danger")} disabled=${busy.value || (name && !typed.value.trim())}>${verb}</button>`}>
+    ${text && html`<p>${text}</p>`}${name && html`<${TextField} name=${name} value=${typed.value} set=${(next) => { typed.value = next; }} hint=${hint} />`}<//>`;
+}

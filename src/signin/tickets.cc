@@ -1,0 +1,36 @@
+#include "signin/tickets.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "signin/session_cookie.h"
+
+namespace glovebox::signin {
+
+void Tickets::remove_expired(TimePoint now) {
+  std::erase_if(by_digest_, [now](const auto& item) { return item.second.expires <= now; });
+}
+
+std::optional<std::string> Tickets::make(const std::string& session, TimePoint now) {
+  remove_expired(now);
+  const auto of_session =
+      std::count_if(by_digest_.begin(), by_digest_.end(),
+                    [&](const auto& item) { return item.second.session == session; });
+  if (static_cast<std::size_t>(of_session) >= kPerSession || by_digest_.size() >= kTotal) {
+    return std::nullopt;
+  }
+  std::string ticket = make_secret();
+  by_digest_[digest_of(ticket)] = Ticket{.session = session, .expires = now + kLifetime};
+  return ticket;
+}
+
+bool Tickets::take(const std::string& ticket, const std::string& session, TimePoint now) {
+  const auto found = by_digest_.find(digest_of(ticket));
+  if (found == by_digest_.end()) return false;
+  const bool is_good = found->second.session == session && found->second.expires > now;
+  // Removed even if another session shows it: then it has leaked.
+  by_digest_.erase(found);
+  return is_good;
+}
+
+}  // namespace glovebox::signin
