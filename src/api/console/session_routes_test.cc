@@ -47,7 +47,7 @@ class Browser {
     if (answer.status == 201) {
       const std::string set(answer.headers.get("Set-Cookie"));
       cookie = set.substr(0, set.find(';'));
-      csrf = json::parse(answer.body).at("csrf").as_string();
+      csrf = std::string(json::parse(answer.body).at("csrf").as_string());
     }
     return answer;
   }
@@ -283,7 +283,7 @@ TEST(ConsoleSession, TicketsAreForSessions) {
   ASSERT_EQ(browser.sign_in_by_key(test.admin_key).status, 201);
   const Answer answer = browser.send(Method::kPost, "/console/tickets");
   ASSERT_EQ(answer.status, 201);
-  EXPECT_TRUE(signin::is_secret(json::parse(answer.body).at("ticket").as_string()));
+  EXPECT_TRUE(signin::is_secret(std::string(json::parse(answer.body).at("ticket").as_string())));
   EXPECT_EQ(test.send(Method::kPost, "/console/tickets", test.admin_key).status, 400);
 }
 

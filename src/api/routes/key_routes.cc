@@ -71,7 +71,7 @@ json::object key_json(const store::KeyRecord& key) {
 
 std::optional<std::string> project_filter(const Request& request) {
   const std::string* project = request.query.find("project");
-  return project != nullptr ? std::optional(*project) : std::nullopt;
+  return project != nullptr && *project != "*" ? std::optional(*project) : std::nullopt;
 }
 
 }  // namespace
