@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <functional>
 #include <memory>
@@ -31,15 +32,20 @@ void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 // What a launcher has below one of its parents: tenants, sandboxes, a nursery.
 constexpr int kMaxDepth = 3;
 
-// Whether a v1 memory cgroup may have pages of processes or files. The kernel adds these to
-// `usage_in_bytes` at once, together with its own memory and with what each CPU has charged in
-// advance (64 pages). Neither of the two keeps a removed cgroup: its own memory moves to the parent,
-// and what is charged in advance is returned. `memory.stat` would name the pages, but up to two
-// seconds later. The kernel's own is read last, because by now it only shrinks.
-bool may_have_pages(int dir_fd) {
+// What a v1 memory cgroup has, and whether it may have pages of processes or files. The kernel adds
+// these to `usage_in_bytes` at once, together with its own memory and with what each CPU has charged
+// in advance (64 pages). Neither of the two keeps a removed cgroup: its own memory moves to the
+// parent, and what is charged in advance is returned. `memory.stat` would name the pages, but up to
+// two seconds later. The kernel's own is read last, because by now it only shrinks.
+struct Charged {
+  bool may_have_pages = true;
+  std::uint64_t kernel_bytes = 0;
+};
+Charged charged_to(int dir_fd) {
   const auto all = read_cgroup_number(dir_fd, "memory.usage_in_bytes");
-  const auto kernel = read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes");
-  return !all || *all > kernel.value_or(0);
+  const std::uint64_t kernel =
+      read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes").value_or(0);
+  return {!all || *all > kernel, kernel};
 }
 
 void for_each_child(int dir_fd, const std::function<void(int, const std::string&)>& call) {
@@ -74,9 +80,14 @@ void remove_down_to(int dir_fd, int depth) {
 }  // namespace
 
 std::optional<std::uint64_t> read_cgroup_number(int dir_fd, const std::string& file) {
-  const auto text = read_small_file(dir_fd, file);
-  if (!text) return std::nullopt;
-  return to_number(*text);
+  const UniqueFd fd(::openat(dir_fd, file.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[64];  // the kernel gives a number in one piece
+  ssize_t got = -1;
+  do {
+    got = ::read(fd.get(), text, sizeof text);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return std::nullopt;
+  return to_number(std::string_view(text, static_cast<std::size_t>(got)));
 }
 
 std::uint64_t read_cgroup_key(int dir_fd, const std::string& file, std::string_view key) {
@@ -135,13 +146,13 @@ Result<> move_cgroup_members(const std::string& from, const std::string& to) {
 void kill_cgroups_below(int dir_fd) { kill_down_to(dir_fd, kMaxDepth); }
 
 void drop_charged_pages(int dir_fd) {
-  if (!may_have_pages(dir_fd)) return;
+  const Charged charged = charged_to(dir_fd);
+  if (!charged.may_have_pages) return;
   // No more than the kernel's own memory: to get there, the kernel returns what is charged in
   // advance and drops pages of files. Mostly that is all, in a fifth of the time of force_empty,
   // which first waits for a task on every CPU.
-  const auto kernel = read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes");
-  (void)write_control(dir_fd, "memory.limit_in_bytes", std::to_string(kernel.value_or(0)));
-  if (may_have_pages(dir_fd)) (void)write_control(dir_fd, "memory.force_empty", "0");
+  (void)write_control(dir_fd, "memory.limit_in_bytes", std::to_string(charged.kernel_bytes));
+  if (charged_to(dir_fd).may_have_pages) (void)write_control(dir_fd, "memory.force_empty", "0");
 }
 
 Result<> remove_cgroup_directory(int parent_fd, const std::string& name, int max_tries) {

@@ -310,7 +310,7 @@ Result<Template> parse_template(const std::string& text, const std::string& name
 namespace {
 
 // `only`: null for all of them.
-std::vector<Template> built_in_templates(const std::string* only) {
+std::vector<Template> built_in_ones(const std::string* only) {
   std::vector<Template> all;
   for (const BuiltIn& one : kBuiltIn) {
     if (only != nullptr && one.name != *only) continue;
@@ -372,7 +372,7 @@ Result<std::set<std::string>> toml_files(int directory, const std::string& path)
 
 std::vector<TemplateFile> load(const std::string& directory, const std::string* only) {
   std::map<std::string, TemplateFile> all;
-  for (Template& one : built_in_templates(only)) {
+  for (Template& one : built_in_ones(only)) {
     std::string name = one.name;
     all.insert_or_assign(name, TemplateFile{name, "built in", std::move(one)});
   }
@@ -403,7 +403,7 @@ std::vector<TemplateFile> load(const std::string& directory, const std::string* 
 
 }  // namespace
 
-std::vector<Template> built_in_templates() { return built_in_templates(nullptr); }
+std::vector<Template> built_in_templates() { return built_in_ones(nullptr); }
 
 std::vector<TemplateFile> load_templates(const std::string& directory) {
   return load(directory, nullptr);
