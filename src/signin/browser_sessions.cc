@@ -28,10 +28,11 @@ std::string ticket_in_protocols(const Request& request) {
   return {};
 }
 
-Response session_over() {
-  return Response::refuse(401, "session_over",
-                          "the session of this cookie has ended or its key was revoked: sign in "
-                          "again");
+// With the header that every 401 has, as those for keys.
+Response refuse_bearer(int status, std::string code, std::string message) {
+  Response response = Response::refuse(status, std::move(code), std::move(message));
+  response.headers.set("WWW-Authenticate", "Bearer realm=\"glovebox\"");
+  return response;
 }
 
 }  // namespace
@@ -61,11 +62,13 @@ BrowserSessions::Admission BrowserSessions::admit(const Request& request) {
   if (verdict != http::SameOrigin::kYes) return {.refused = http::refusal(verdict)};
   std::string session = digest_of(cookie.value);
   if (!is_secret(cookie.value) || !store_.find_session(session)) {
-    return {.refused = session_over()};
+    return {.refused = refuse_bearer(401, "session_over",
+                                     "the session of this cookie has ended or its key was revoked: "
+                                     "sign in again")};
   }
   if (!request.header("Upgrade").empty()) {
     if (!tickets_.take(ticket_in_protocols(request), session, Tickets::TimePoint::clock::now())) {
-      return {.refused = Response::refuse(
+      return {.refused = refuse_bearer(
                   401, "ticket_required",
                   "a WebSocket of the console needs a ticket that was not used yet: POST "
                   "/console/tickets, and offer the protocol glovebox.ticket.TICKET")};

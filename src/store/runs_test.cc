@@ -290,7 +290,8 @@ TEST_F(Runs, AreFoundInTheQueueAndOnDiskByTheSameFilters) {
   const RunId c = add(three);
   const auto found = [&](const RunFilter& filter, const std::string& project = "p") {
     std::vector<RunId> ids;
-    for (const RunRecord& run : list(project, filter).value().runs) ids.push_back(run.id);
+    const RunPage page = list(project, filter).value();
+    for (const RunRecord& run : page.runs) ids.push_back(run.id);
     return ids;
   };
   for (const char* where : {"in the queue", "on disk"}) {

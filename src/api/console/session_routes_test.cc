@@ -186,7 +186,6 @@ TEST(ConsoleSession, NoOtherRouteTakesTheCookie) {
     EXPECT_EQ(browser.send(Method::kGet, path).status, 401) << path;
   }
   EXPECT_EQ(browser.send(Method::kPost, "/mcp", "{}").status, 401);
-  EXPECT_EQ(browser.send(Method::kPost, "/execute", "{}").status, 401);
 }
 
 TEST(ConsoleSession, CookiesAreForV1AndTheConsoleAndNeverForAnyOriginOrPorts) {
