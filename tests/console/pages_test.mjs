@@ -71,6 +71,23 @@ test("the dialogs, menus and the palette have no barrier", async () => {
   }
 });
 
+test("on a narrow window the pages are in a drawer, which closes", async () => {
+  const one = await person({ size: SIZES.narrow }), page = await at(one, "/sandboxes");
+  await settled(page);
+  const drawer = page.locator(".side"), link = drawer.getByRole("link", { name: "Runs", exact: true });
+  assert.equal(await link.isVisible(), false);
+  await page.getByRole("button", { name: "Menu" }).click();
+  await link.waitFor();
+  assert.deepEqual(await barriers(page), []);
+  await page.keyboard.press("Escape");
+  await link.waitFor({ state: "hidden" });
+  await page.getByRole("button", { name: "Menu" }).click();
+  await link.click();
+  await page.waitForURL("**/console/runs");
+  await link.waitFor({ state: "hidden" });
+  await one.close();
+});
+
 test("the first visit is light and quick", async () => {
   const one = await person(), page = await at(one, "/");
   await settled(page);
