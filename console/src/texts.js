@@ -7,7 +7,7 @@ export const t = {
   cancel: "Cancel", close: "Close", save: "Save", done: "Done", retry: "Try again", refresh: "Refresh", copy: "Copy", copied: "Copied.", copy_command: "Copy the command",
   dismiss: "Dismiss", loading: "Loading", menu: "Menu", skip: "Skip to the page", previous: "Previous page", next: "Next page", actions: "Actions", breadcrumbs: "Where you are",
   admin: "Administrator", sign_out: "Sign out",
-  nav: { label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
+  nav: { side: "Glovebox", label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
   project: { label: "Project", one: "Project", all: "All projects" },
   theme: { light: "Light", dark: "Dark", system: "Like the system", now: (name) => `Colours: ${name}. Change` },
   connection: { live: "Live", connecting: "Connecting", waiting: "Not connected. Try now", paused: "Paused" },
