@@ -121,6 +121,13 @@ test("the first visit is light and quick", async () => {
   await one.close();
 });
 
+test("a style in the page is refused, as the other cases rely on", async () => {
+  const one = await person(), page = await at(one, "/");
+  await page.evaluate(() => document.body.setAttribute("style", "color: red"));
+  await until(() => one.complaints.some((text) => /style-src/.test(text)), "the refusal");
+  await one.context.close();
+});
+
 test("nothing is asked for while the tab is hidden", async () => {
   const one = await person(), page = await at(one, `/sandboxes/${fixtures.sandbox}/processes`);
   await settled(page);
