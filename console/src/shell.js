@@ -62,12 +62,12 @@ export function Shell({ current, children }) {
       <a class="wordmark" href=${href("/")}><${Mark} />Glovebox</a><span role="img" aria-label=${t.connection[connection.value]}><${Dot} state=${connection.value === "live" ? "live" : connection.value === "paused" ? "stopped" : "waiting"} /></span>
       <${Button} icon="search" label=${t.palette.open} action=${() => { paletteOpen.value = true; }} /></header>
     ${open.value && html`<button type="button" class="veil" aria-label=${t.close} onClick=${() => { open.value = false; }}></button>`}
-    <header class="side" data-open=${open.value ? "true" : "false"}><a class="wordmark" href=${href("/")}><${Mark} />Glovebox</a>
+    <aside class="side" aria-label=${t.nav.side} data-open=${open.value ? "true" : "false"}><a class="wordmark" href=${href("/")}><${Mark} />Glovebox</a>
       <button type="button" class="button outline palette-button" onClick=${() => { paletteOpen.value = true; }}><${Icon} name="search" /><span>${t.palette.open}</span><kbd>Ctrl K</kbd></button>
       <nav class="nav" aria-label=${t.nav.label}>${listed.filter((one) => !one.group).map(item)}<div class="label">${t.nav.host}</div>${listed.filter((one) => one.group).map(item)}</nav>
       <div class="side-foot">${isAdmin() && html`<${ProjectSwitch} />`}<${Connection} />
         <div class="who"><div class="grow"><div class="name cut bright" title=${known.key.id}>${known.key.name || known.key.id}</div><div class="dim small cut">${known.admin ? t.admin : known.project}</div></div>
-          <${ThemeMenu} icon=${themeIcon} /><${Button} icon="out" label=${t.sign_out} action=${signOut} /></div></div></header>
+          <${ThemeMenu} icon=${themeIcon} /><${Button} icon="out" label=${t.sign_out} action=${signOut} /></div></div></aside>
     <main class="main" id="content">${children}</main></div>`;
 }
 

@@ -7,7 +7,7 @@ export const t = {
   cancel: "Cancel", close: "Close", save: "Save", done: "Done", retry: "Try again", refresh: "Refresh", copy: "Copy", copied: "Copied.", copy_command: "Copy the command",
   dismiss: "Dismiss", loading: "Loading", menu: "Menu", skip: "Skip to the page", previous: "Previous page", next: "Next page", actions: "Actions", breadcrumbs: "Where you are",
   admin: "Administrator", sign_out: "Sign out",
-  nav: { label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
+  nav: { side: "Glovebox", label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
   project: { label: "Project", one: "Project", all: "All projects" },
   theme: { light: "Light", dark: "Dark", system: "Like the system", now: (name) => `Colours: ${name}. Change` },
   connection: { live: "Live", connecting: "Connecting", waiting: "Not connected. Try now", paused: "Paused" },
@@ -52,7 +52,7 @@ export const t = {
   overview: {
     title: "Overview", about: (all) => (all ? "The whole host, as it is now." : "Your project, as it is now."), run: "Run code", sandboxes: "Live sandboxes", paused: (n) => `${n} paused`, none_paused: "none paused", runs_minute: "Runs a minute", last_minute: "in the last minute",
     start: "Start, p50", p99: (text) => `p99 ${text}`, no_runs: "no runs lately", warm_ready: "Warm and ready", waiting: "never used, waiting", memory: "Memory", of: (text) => `of ${text}`, refusals: "Refusals a minute", no_refusals: "none in the last minute", refusals_note: "a limit was reached",
-    chart_runs: "Runs", chart_start: "Start time", chart_sandboxes: "Sandboxes", chart_memory: "Memory", runs_10s: "in 10 s", refused: "refused", live: "live", warm: "warm", used: "used", no_samples: "The server has just started. Charts of the last hour begin when it has measured for 20 seconds.",
+    chart_runs: "Runs", chart_start: "Start time", chart_sandboxes: "Sandboxes", chart_memory: "Memory promised to sandboxes", runs_10s: "in 10 s", refused: "refused", live: "live and paused", warm: "warm", promised: "limits", no_samples: "The server has just started. Charts of the last hour begin when it has measured for 20 seconds.",
     events: "What happened", quiet: "Nothing yet", quiet_text: "What runs, starts and ends is listed here as it happens. Try a first run:",
     isolation: "Isolation", by: (engine) => `by the engine ${engine}`, missing: "Missing:", more_walls: "All walls", no_grade: "No sandbox has been made yet, so no walls have stood.", doctor: "What doctor found", healthy: "Everything this host needs is there.",
   },

@@ -53,6 +53,19 @@ export async function person({ size = SIZES.wide, theme = "light", ...more } = {
   // Beside the console's line: violations that the browser only reports.
   await context.exposeBinding("gbxViolation", (_, said) => complaints.push("policy: " + said));
   await context.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => window.gbxViolation?.(`${event.effectiveDirective} ${event.blockedURI} ${event.target?.outerHTML?.slice(0, 200) ?? event.sample}`)));
+  // The pages do without inline styles, which the server's policy may still allow: here it is one rule stricter.
+  await context.addInitScript((origin) => {
+    if (location.origin !== origin || !/^\/console(\/(?!frame\/)|$)/.test(location.pathname)) return;
+    const watcher = new MutationObserver(() => {
+      if (!document.head) return;
+      watcher.disconnect();
+      const rule = document.createElement("meta");
+      rule.httpEquiv = "Content-Security-Policy";
+      rule.content = "style-src 'self'";
+      document.head.prepend(rule);
+    });
+    watcher.observe(document, { childList: true, subtree: true });
+  }, URL_);
   return {
     context, complaints,
     // An answer of the server that the browser reports and this test is about.

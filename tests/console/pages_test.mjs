@@ -71,6 +71,23 @@ test("the dialogs, menus and the palette have no barrier", async () => {
   }
 });
 
+test("on a narrow window the pages are in a drawer, which closes", async () => {
+  const one = await person({ size: SIZES.narrow }), page = await at(one, "/sandboxes");
+  await settled(page);
+  const drawer = page.locator(".side"), link = drawer.getByRole("link", { name: "Runs", exact: true });
+  assert.equal(await link.isVisible(), false);
+  await page.getByRole("button", { name: "Menu" }).click();
+  await link.waitFor();
+  assert.deepEqual(await barriers(page), []);
+  await page.keyboard.press("Escape");
+  await link.waitFor({ state: "hidden" });
+  await page.getByRole("button", { name: "Menu" }).click();
+  await link.click();
+  await page.waitForURL("**/console/runs");
+  await link.waitFor({ state: "hidden" });
+  await one.close();
+});
+
 test("the first visit is light and quick", async () => {
   const one = await person(), page = await at(one, "/");
   await settled(page);
@@ -102,6 +119,13 @@ test("the first visit is light and quick", async () => {
   const names = bodies.map((response) => new URL(response.url()).pathname);
   assert.ok(!names.some((name) => /xterm|codemirror/.test(name)), names.join(" "));
   await one.close();
+});
+
+test("a style in the page is refused, as the other cases rely on", async () => {
+  const one = await person(), page = await at(one, "/");
+  await page.evaluate(() => document.body.setAttribute("style", "color: red"));
+  await until(() => one.complaints.some((text) => /style-src/.test(text)), "the refusal");
+  await one.context.close();
 });
 
 test("nothing is asked for while the tab is hidden", async () => {

@@ -15,7 +15,7 @@ const listed = (events) => events.filter(isShown).reverse();
 const MOST_SAMPLES = 360, MOST_EVENTS = 50;
 
 export default function Overview() {
-  const data = useData((abort) => get("/v1/overview", { project: scope() }, { signal: abort }));
+  const data = useData((abort) => get("/v1/overview", { project: scope() }, { signal: abort }), [], { every: 60000, on: (message) => message.type === "event" && message.event.startsWith("sandbox.") });
   return html`<${Page} title=${t.overview.title} about=${t.overview.about(isAdmin() && project.value === "*")}
     actions=${html`<${Link} to="/playground" button="outline" icon="play">${t.overview.run}<//><${Link} to="/sandboxes?new=1" button="filled" icon="plus">${t.sandboxes.create}<//>`}>
     <${Loaded} data=${data} lines=${6}>${(first) => html`<${Board} first=${first} />`}<//><//>`;
@@ -40,8 +40,7 @@ function Board({ first }) {
   const sum = (name) => minute.reduce((total, one) => total + (one[name] ?? 0), 0);
   const runs = last ? sum("runs") : cards.runs_per_minute, refusals = last ? sum("refusals") : cards.refusals_per_minute;
   const p50 = last?.p50_ms ?? cards.start_ms.p50, p99 = last?.p99_ms ?? cards.start_ms.p99;
-  const used = last?.memory_bytes ?? cards.memory.used_bytes;
-  const [size, unit] = bytes(used).split(" ");
+  const [size, unit] = bytes(cards.memory.used_bytes).split(" ");
 
   const series = useMemo(() => ({
     times: samples.value.map((one) => new Date(one.at).getTime() / 1000),
@@ -50,11 +49,10 @@ function Board({ first }) {
   const runLines = useMemo(() => [{ name: t.overview.runs_10s, tone: "accent", values: series.of("runs"), fill: true }, { name: t.overview.refused, tone: "red", values: series.of("refusals") }], [series]);
   const startLines = useMemo(() => [{ name: "p50", tone: "accent", values: series.of("p50_ms") }, { name: "p99", tone: "amber", values: series.of("p99_ms") }], [series]);
   const boxLines = useMemo(() => [{ name: t.overview.live, tone: "accent", values: series.of("sandboxes"), fill: true }, { name: t.overview.warm, tone: "blue", values: series.of("warm_ready") }], [series]);
-  const memoryLines = useMemo(() => [{ name: t.overview.used, tone: "accent", values: series.of("memory_bytes"), fill: true }], [series]);
+  const memoryLines = useMemo(() => [{ name: t.overview.promised, tone: "accent", values: series.of("memory_bytes"), fill: true }], [series]);
 
-  const live = last?.sandboxes ?? cards.sandboxes.running;
   return html`<div class="cards" data-cards>
-      <${Metric} name=${t.overview.sandboxes} value=${count(live)} note=${cards.sandboxes.paused ? t.overview.paused(cards.sandboxes.paused) : t.overview.none_paused} />
+      <${Metric} name=${t.overview.sandboxes} value=${count(cards.sandboxes.running)} note=${cards.sandboxes.paused ? t.overview.paused(cards.sandboxes.paused) : t.overview.none_paused} />
       <${Metric} name=${t.overview.runs_minute} value=${count(runs)} note=${t.overview.last_minute} />
       <${Metric} name=${t.overview.start} value=${p50 === null ? "–" : number(p50)} unit=${p50 === null ? "" : "ms"} note=${p99 === null ? t.overview.no_runs : t.overview.p99(ms(p99))} />
       <${Metric} name=${t.overview.warm_ready} value=${count(last?.warm_ready ?? cards.warm_ready)} note=${t.overview.waiting} />

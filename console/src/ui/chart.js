@@ -17,10 +17,10 @@ export function Chart({ title, times, lines, form = String, height = 132, note }
       const text = colour("--dim"), grid = colour("--border"), font = "11px Manrope, sans-serif";
       const width = () => Math.max(120, host.current.clientWidth);
       plot.current = new UPlot({
-        width: width(), height, cursor: { y: false, points: { size: 6 } }, legend: { show: false }, padding: [6, 6, 0, 0],
+        width: width(), height, cursor: { y: false, points: { size: 6 } }, legend: { show: false }, padding: [6, 22, 0, 0],
         scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
         axes: [
-          { stroke: text, font, grid: { show: false }, ticks: { show: false }, size: 22, space: 64, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hour12: false })) },
+          { stroke: text, font, grid: { show: false }, ticks: { show: false }, size: 22, space: 72, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: at[1] - at[0] < 60 ? "2-digit" : undefined, hour12: false })) },
           { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false }, size: 54, space: 34, values: (_, at) => at.map(form) },
         ],
         series: [{}, ...lines.map((line) => {

@@ -1,12 +1,13 @@
 // Native dialogs: the browser keeps the focus inside and closes them by Escape.
-import { classes, html, signal, useEffect, useRef, useSignal } from "../html.js";
+import { classes, html, signal, useLayoutEffect, useRef, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { Button, TextField, useId } from "./basics.js";
 import { complain } from "./toast.js";
 
 export function Dialog({ title, close, children, foot, wide, submit }) {
   const dialog = useRef(null), id = useId("d");
-  useEffect(() => {
+  // Before the next key is typed.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current.showModal();
     (dialog.current.querySelector("[data-first]") ?? dialog.current.querySelector(".dialog-body input, .dialog-body select, .dialog-body textarea"))?.focus();

@@ -1,7 +1,6 @@
 // Guests' HTML: in a frame without an origin, whose page has a policy of its own. It is given the text by a
-// message, and all it may say is how high it is.
+// message, and all it may say is how high it is. It is light in both themes: what guests make assumes white paper.
 import { html, useEffect, useRef, useSignal } from "../html.js";
-import { theme } from "../theme.js";
 import { t } from "../texts.js";
 
 const MOST_HEIGHT = 2000;
@@ -17,7 +16,7 @@ export function GuestFrame({ text, title = t.output.frame, height = 60, most = M
       if (message === null || typeof message !== "object") return;
       if (message.type === "frame-ready" && !given) {
         given = true;
-        frame.current.contentWindow.postMessage({ type: "html", html: text, theme: theme.value }, "*");
+        frame.current.contentWindow.postMessage({ type: "html", html: text, theme: "light" }, "*");
       } else if (message.type === "frame-height" && !fixed && Number.isFinite(message.height)) {
         tall.value = Math.min(most, Math.max(24, Math.ceil(message.height)));
       }

@@ -1,5 +1,5 @@
 // Everything by the keyboard: Ctrl-K lists pages, sandboxes and actions.
-import { html, signal, useEffect, useRef, useSignal } from "../html.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { go } from "../router.js";
 import { get, scope } from "../api.js";
@@ -13,7 +13,8 @@ export const pageActions = signal([]);
 export function Palette({ places, actions }) {
   const dialog = useRef(null), typed = useSignal(""), at = useSignal(0), found = useSignal([]);
   const close = () => { paletteOpen.value = false; };
-  useEffect(() => {
+  // Before the next key is typed.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current.showModal();
     return () => { if (before?.isConnected) before.focus(); };
