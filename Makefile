@@ -16,12 +16,12 @@ FUZZ_SECONDS ?= 30
 # What building and `make run` need. The modules of the template python-data are not among them:
 # `glovebox doctor` says how to install what a template lacks.
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev \
-  libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
+  libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-pip python3-yaml nodejs curl
 # What tests and comparisons need besides.
 packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc strace sudo \
   git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
-  node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish
+  node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish busybox-static musl-tools
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)
 packages_soak := stress-ng libpython3.11-testsuite

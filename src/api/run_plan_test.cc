@@ -67,6 +67,52 @@ TEST(RunPlan, IsUnavailableBeforeTheLauncherHasReportedTemplates) {
   EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kUnavailable);
 }
 
+Result<runs::RunPlan> plan_image(TestServer& test, std::string_view body, ImageConfig config) {
+  auto request = wire::parse_run_request(body);
+  EXPECT_TRUE(request) << request.error().message();
+  request->profile.image_use =
+      ImageUse{.layer = std::string(32, 'a'), .name = "x:1", .config = std::move(config)};
+  return test.api->planner.plan(std::move(*request), "default");
+}
+
+TEST(RunPlan, AnImagesConfigurationIsHonoured) {
+  TestServer test;
+  const ImageConfig config{.user = "app", .workdir = "/srv", .env = {"PATH=/bin", "A=image"},
+                           .entrypoint = {"/entry"}, .cmd = {"word"}};
+  const auto own = plan_image(test, R"({"profile":{"image":"x:1"}})", config);
+  ASSERT_TRUE(own) << own.error().message();
+  EXPECT_THAT(own->job.exec->argv, ElementsAre("/entry", "word"));
+  EXPECT_EQ(own->job.exec->user, "app");
+  EXPECT_EQ(own->job.exec->workdir, "/srv");
+  EXPECT_THAT(own->job.exec->env, Contains("PATH=/bin"));
+  EXPECT_THAT(own->job.exec->env, Contains("GLOVEBOX_IMAGE=x:1"));
+  ASSERT_TRUE(own->set);
+  EXPECT_EQ(own->set->definition.image, std::string(32, 'a'));
+  EXPECT_TRUE(own->job.template_name.empty());
+
+  const auto code = plan_image(test,
+                               R"({"language":"python","code":"1","args":["z"],"workdir":"/w",
+                                   "env":{"A":"caller"},"profile":{"image":"x:1"}})",
+                               config);
+  EXPECT_THAT(code->job.exec->argv, ElementsAre("python3", "-c", "1", "z"));
+  EXPECT_EQ(code->job.exec->workdir, "/w");
+  EXPECT_THAT(code->job.exec->env, Contains("A=caller"));
+  EXPECT_THAT(code->job.exec->env, Not(Contains("A=image")));
+
+  const auto root = plan_image(test, R"({"command":"x","profile":{"image":"x:1"}})", {.user = "0:0"});
+  EXPECT_THAT(root->job.exec->env, Contains("HOME=/root"));
+  EXPECT_EQ(root->job.exec->workdir, "/home/user");
+  const auto nothing = plan_image(test, R"({"profile":{"image":"x:1"}})", {});
+  EXPECT_THAT(nothing.error().message(), HasSubstr("neither ENTRYPOINT nor CMD"));
+  EXPECT_NE(code->profile_hash, plan(test, R"({"language":"python","code":"1"})")->profile_hash);
+}
+
+TEST(RunPlan, AnImageMustHaveBeenResolved) {
+  TestServer test;
+  const auto made = plan(test, R"({"command":"x","profile":{"image":"x:1"}})");
+  EXPECT_EQ(made.error().code(), Errc::kInvalidArgument);
+}
+
 TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
   TestServer test;
   test.node.known[1].description.limits.memory_bytes = 99u << 20;

@@ -53,7 +53,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       lookup(authenticator, on.sessions),
       access(on.sessions, on.session_services.lifecycle),
       creation({on.session_services.creator, on.session_services.registry, on.templates, watcher,
-                preparation, on.usage, metrics}),
+                preparation, on.images, on.usage, metrics}),
       execs({on.sessions, processes, oom_kills, memory_budget, responses}),
       template_requests({authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
       planner(on.node, on.templates,
@@ -100,7 +100,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       port_proxy(private_headers(e2b), key_forms(), private_cookies(settings)),
       port_links(settings.secret, !settings.origins.public_origin.empty()),
       port_routing(access, port_proxy, port_links, {&e2b}),
-      run_routes_({authenticator, watcher, planner, run_flow, bundles, worker}),
+      run_routes_({authenticator, watcher, planner, run_flow, on.images, bundles, worker}),
       bundle_routes_({authenticator, bundles, worker}),
       function_routes_({authenticator, watcher, planner, run_flow, worker}),
       run_record_routes_({authenticator, on.store}),
@@ -123,6 +123,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
                      on.usage, metrics}),
+      image_routes_({authenticator, on.images, on.usage, metrics}),
       engine_routes_({authenticator, on.node, settings.engine, settings.min_grade}),
       event_routes_({authenticator, on.events}),
       key_routes_({on.store}),
@@ -156,8 +157,8 @@ http::Router ServerApi::make_router() {
   add(run_routes_, bundle_routes_, function_routes_, run_record_routes_, sandbox_routes_,
       sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
       context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
-      port_link_routes_, template_routes_, layer_routes_, engine_routes_, event_routes_,
-      key_routes_, setting_routes_, overview_routes_, live_routes_, console_session_routes_);
+      port_link_routes_, template_routes_, layer_routes_, image_routes_, engine_routes_,
+      event_routes_, key_routes_, setting_routes_, overview_routes_, live_routes_, console_session_routes_);
   add_without_cookies(port_routes_, operations_routes_, docs_routes_, console_asset_routes_);
   e2b.add_routes(table);
   workspace.add_routes(table);

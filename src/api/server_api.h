@@ -26,6 +26,7 @@
 #include "api/routes/file_tree_routes.h"
 #include "api/routes/file_watch_routes.h"
 #include "api/routes/function_routes.h"
+#include "api/routes/image_routes.h"
 #include "api/routes/key_routes.h"
 #include "api/routes/layer_routes.h"
 #include "api/routes/operations_routes.h"
@@ -49,6 +50,7 @@
 #include "events/event_hub.h"
 #include "http/origin_rules.h"
 #include "http/server/server.h"
+#include "images/image_service.h"
 #include "model/wall.h"
 #include "net/net_policy.h"
 #include "node/networks/network_service.h"
@@ -118,6 +120,7 @@ class ServerApi {
     templates::ProjectTemplates& templates;
     snapshots::SnapshotStore& snapshots;
     packages::PackageService& packages;
+    images::ImageService& images;
     sessions::SessionServices& session_services;
     sessions::Sessions& sessions;  // the running ones; in a server, the registry
   };
@@ -203,6 +206,7 @@ class ServerApi {
   PortLinkRoutes port_link_routes_;
   TemplateRoutes template_routes_;
   LayerRoutes layer_routes_;
+  ImageRoutes image_routes_;
   EngineRoutes engine_routes_;
   EventRoutes event_routes_;
   KeyRoutes key_routes_;

@@ -76,6 +76,8 @@ json::array strings_from(const std::vector<std::string>& list, std::size_t from)
 // accept is sent as a file and a command, as in a local run.
 bool is_code_for_runtime(const RunOptions& options, const FileIn& file, const std::string& code) {
   if (!is_utf8(code) || code.find('\0') != std::string::npos) return false;
+  // An image has an interpreter of its own, or none; the server knows how it is called.
+  if (!options.image.empty()) return true;
   return options.language == "python" ||
          (options.language == "node" && !file.guest.str().ends_with(".mjs"));
 }
@@ -98,6 +100,7 @@ Result<> add_files(const RunOptions& options, json::object& body) {
   }
   if (!files.empty()) body["files"] = std::move(files);
   const std::vector<std::string>& argv = options.request.exec.argv;
+  if (!body.contains("code") && argv.empty()) return {};  // an image's own program
   if (!body.contains("code")) {
     body["command"] = strings_from(argv, 0);
   } else if (argv.size() > 2) {
@@ -125,6 +128,7 @@ Result<json::object> run_profile_json(const RunOptions& options) {
   if (!options.dependencies.empty()) {
     profile["dependencies"] = wire::dependencies_json(options.dependencies);
   }
+  if (!options.image.empty()) profile["image"] = options.image;
   json::array mounts;
   for (const MountSpec& mount : options.request.sandbox.mounts) {
     mounts.push_back({{"name", mount.host},

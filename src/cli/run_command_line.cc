@@ -70,6 +70,10 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
              {"--template", "NAME",
               "on a server: template of the sandbox, one of `glovebox template list`",
               &typed.template_name},
+             {"--image", "NAME",
+              "run in an image, one of `glovebox image list`, with its own interpreter; without a "
+              "program its ENTRYPOINT and CMD",
+              &typed.image},
              local_option(typed.where),
              {"--json", "", "print one JSON object instead of streaming the output", &typed.json},
              {"-i,--interactive", "", "pass standard input on (this is the default)",
@@ -88,7 +92,8 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
           "  echo 'uname -a' | glovebox run --language bash -\n"
           "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
           "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443\n"
-          "  glovebox run report.py --with 'pandas>=2' --preload pandas\n",
+          "  glovebox run report.py --with 'pandas>=2' --preload pandas\n"
+          "  glovebox run --image python:3.13-slim -c 'print(1)'\n",
       .most_operands = kMostOperands,
       .has_program_arguments = true};
 }

@@ -126,6 +126,11 @@ Result<> choose_program(const RunCommandLine& typed, RunOptions& options,
   ExecSpec& exec = options.request.exec;
   const int sources = (typed.file.empty() ? 0 : 1) + (typed.code.has_value() ? 1 : 0) +
                       (typed.program.empty() ? 0 : 1);
+  if (sources == 0 && !typed.image.empty()) {
+    // The words behind "--", or else what the image says.
+    exec.argv = typed.args;
+    return {};
+  }
   if (sources == 0)
     return invalid_run_option(
         "nothing to run: give a FILE, -c CODE, - for standard input, or --exec PROGRAM");
@@ -370,7 +375,9 @@ Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options
   TRY(options.is_remote, runs_on_server(typed.where));
   options.url = typed.where.server.url;
   options.template_name = typed.template_name;
-  options.is_private = !options.is_remote && typed.packages.is_given();
+  options.image = typed.image;
+  const bool needs_server = typed.packages.is_given() || !typed.image.empty();
+  options.is_private = !options.is_remote && needs_server;
   options.is_remote = options.is_remote || options.is_private;
   if (!options.is_remote) {
     if (typed.template_name.empty()) return {};

@@ -28,7 +28,8 @@ struct RunOptions {
   std::string template_name;         // --template; empty: that of the language
   net::NetPolicy net;                // --net and --net-deny
   Dependencies dependencies;         // --with, --requirements, --lock, --preload
-  // Packages need a server and none was named: a private server is started for this run.
+  std::string image;                 // --image; empty: the host's files
+  // Packages and images need a server and none was named: a private server is started for this run.
   bool is_private = false;
 };
 

@@ -12,6 +12,7 @@ int console_command(const std::vector<std::string>& args);
 int copy_command(const std::vector<std::string>& args);
 int exec_command(const std::vector<std::string>& args);
 int gc_command(const std::vector<std::string>& args);
+int image_command(const std::vector<std::string>& args);
 int key_command(const std::vector<std::string>& args);
 int layers_command(const std::vector<std::string>& args);
 int logs_command(const std::vector<std::string>& args);

@@ -90,6 +90,12 @@ constexpr Key kKeys[] = {
     {"sessions.snapshot_max", Kind::kSize, &Settings::snapshot_max, "1G",
      "The largest snapshot", 1 << 20, 1ull << 40},
 
+    {"images.max_size", Kind::kSize, &Settings::image_max_size, "10G",
+     "The largest image, and the largest archive of one", 1 << 20, 1ull << 40},
+    {"images.disk_ceiling", Kind::kSize, &Settings::image_disk_ceiling, "40G",
+     "Disk that all images may take; a project may use a quarter of it. The images that were not "
+     "used for longest are removed first; 0: no limit"},
+
     {"zygotes.max_age", Kind::kDuration, &Settings::zygote_max_age, "1h",
      "Age at which a zygote is replaced; off: never", 0, kYear},
     {"zygotes.max_forks", Kind::kNumber, &Settings::zygote_max_forks, "50000",

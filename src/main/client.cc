@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"run", glovebox::client::run_command},
     {"runs", glovebox::client::runs_command},
     {"invoke", glovebox::client::invoke_command},
+    {"image", glovebox::client::image_command},
     {"key", glovebox::client::key_command},
     {"template", glovebox::client::template_command},
     {"gc", glovebox::client::gc_command},

@@ -24,6 +24,7 @@
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
 #include "http/server/server.h"
+#include "images/image_service.h"
 #include "main/package_settings.h"
 #include "main/server_resources.h"
 #include "main/supervisor_link.h"
@@ -128,6 +129,14 @@ snapshots::SnapshotStoreOptions snapshot_options(const Settings& settings,
   options.max_per_project = settings.max_snapshots;
   options.max_bytes = settings.snapshot_max;
   options.disk_ceiling = settings.disk_ceiling;
+  return options;
+}
+
+images::ImageServiceOptions image_options(const Settings& settings, const std::string& store_dir) {
+  images::ImageServiceOptions options;
+  options.directory = store_dir + "/images";
+  options.max_bytes = settings.image_max_size;
+  options.disk_ceiling = settings.image_disk_ceiling;
   return options;
 }
 
@@ -331,6 +340,9 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
                                                              std::move(package_settings.service));
   packages->begin();
 
+  images::ImageService images({io, node->sessions(), node->layers(), *packages},
+                              image_options(settings, resources.store_dir));
+
   sessions::SessionOptions options = session_options(settings);
   options.ceiling = ceiling;
   const sessions::SessionServicesDependencies session_dependencies{
@@ -347,7 +359,7 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   node->set_session_pools("workspace", workspace::waiting_sessions(api_options.workspace));
   const api::ServerApi::Dependencies api_dependencies{
       io,        *node,     node->sessions(), *store,           usage, events, templates,
-      snapshots, *packages, sessions,         sessions.registry};
+      snapshots, *packages, images,           sessions,         sessions.registry};
   api::ServerApi api(api_dependencies, std::move(api_options));
   http::Server server(io, api.make_router(), http_options(settings, resources.listener, api));
   api.http_figures = [&server] { return server.figures(); };

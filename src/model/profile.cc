@@ -65,6 +65,11 @@ std::string dependencies_text(const Dependencies& wanted) {
   return ",\"dependencies\":" + text + "}";
 }
 
+// Likewise.
+std::string image_text(const std::string& image) {
+  return image.empty() ? std::string() : ",\"image\":" + json_quoted(image);
+}
+
 }  // namespace
 
 Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
@@ -86,6 +91,7 @@ Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
   profile.mounts = requested.mounts;
   if (requested.net) profile.net = *requested.net;
   profile.dependencies = requested.dependencies;
+  if (requested.image_use) profile.image = requested.image_use->layer;
   return profile;
 }
 
@@ -100,7 +106,7 @@ std::string canonical_text(const Profile& profile) {
   return "{" + field("cpu_ms", ms(limits.cpu_time)) + "," +
          field("cpu_thousandths", limits.cpu_thousandths) +
          dependencies_text(profile.dependencies) + "," + field("disk_bytes", limits.disk_bytes) +
-         "," + field("disk_inodes", limits.disk_inodes) + "," +
+         "," + field("disk_inodes", limits.disk_inodes) + image_text(profile.image) + "," +
          field("memory_bytes", limits.memory_bytes) + ",\"mounts\":" + mounts_text(profile.mounts) +
          ",\"net\":" + net::canonical_text(profile.net) + "," +
          field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) + "," +

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/dependencies.h"
+#include "model/image.h"
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
 #include "net/net_policy.h"
@@ -33,6 +34,7 @@ struct Profile {
   std::vector<ProfileMount> mounts;                  // no two at one path
   net::NetPolicy net;
   Dependencies dependencies{};
+  std::string image{};  // the id of what its sandboxes are made of, in place of the host's files
 };
 
 // The profile fields that a request sets; the rest comes from the template.
@@ -47,6 +49,8 @@ struct ProfileRequest {
   std::vector<ProfileMount> mounts;
   std::optional<net::NetPolicy> net;
   Dependencies dependencies{};
+  std::string image{};                  // as the request names it
+  std::optional<ImageUse> image_use{};  // what that is; whoever may resolve names fills it in
   bool operator==(const ProfileRequest&) const = default;
 };
 

@@ -41,6 +41,9 @@ struct ExecSpec {
   std::vector<std::string> env;  // "NAME=value"
   std::string workdir = "/home/user";
   std::optional<TerminalSize> terminal;  // a new pty instead of pipes
+  // Of a run: a name or a number of the guest's own passwd, perhaps with ":group"; empty: the
+  // sandbox's user. It has no capability in any case. A session says it beside this.
+  std::string user{};
   bool operator==(const ExecSpec&) const = default;
 };
 

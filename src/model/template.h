@@ -41,6 +41,8 @@ struct Template {
   RuntimeKind runtime = RuntimeKind::kNone;
   std::string language;              // what a request's `language` says: shell, python, javascript
   std::vector<std::string> layers;   // directories of root's above the host's own, bottom first
+  // The root of an image, which stands in place of the host's own files; empty: the host's.
+  std::string root{};
   std::vector<std::string> preload;  // modules imported ahead, in this order
   std::vector<std::string> env;      // "NAME=value"; a request's own win
   // Whether its package sets leave the host's own Python packages visible, if a request does not
@@ -60,6 +62,9 @@ struct TemplateDefinition {
   std::vector<std::string> env;      // "NAME=value", over its base's
   Limits limits;  // those that are marked as asked for; the others are its base's
   std::vector<std::string> layers{};  // ids of kept layers (model/layer.h), above its base's
+  // The kept layer of an image, in place of all files of the host and of its base's layers. Nothing
+  // of the image waits in its sandboxes: its programs are started. Not together with `layers`.
+  std::string image{};
   bool operator==(const TemplateDefinition&) const = default;
 };
 

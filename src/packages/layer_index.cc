@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "model/image.h"
 #include "node/links/launcher_error.h"
 
 namespace glovebox::packages {
@@ -43,6 +44,7 @@ Task<> LayerIndex::load() {
   if (listed) {
     std::map<std::string, Known> all;
     for (LayerRecord& record : *listed) {
+      if (is_image_note(record.note)) continue;
       std::string id = record.id;
       all.insert_or_assign(std::move(id), known_of(std::move(record)));
     }

@@ -135,6 +135,9 @@ Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest request,
                                                     OnBuildProgress report,
                                                     std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point began = Clock::now();
+  if (!request.definition.image.empty()) {
+    co_return co_await prepare_image(std::move(request), std::move(report), std::move(cancel));
+  }
   CO_TRY(const Plan plan, plan_for(request));
   PreparedPackages made;
   for (int tries = 1;; ++tries) {
@@ -169,6 +172,24 @@ Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest request,
   CO_TRY_OK(co_await record_project(made.layer_id, plan.spec, request.project));
   made.waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
   if (report) report({BuildPhase::kReady, ""});
+  co_return made;
+}
+
+Task<PreparedPackages> PackageLayerService::prepare_image(PackageSetRequest request,
+                                                          OnBuildProgress report,
+                                                          std::shared_ptr<node::CancelFlag> cancel) {
+  if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
+  if (!request.dependencies.empty()) {
+    co_return fail(Errc::kInvalidArgument, "image: cannot be combined with dependencies yet");
+  }
+  PreparedPackages made;
+  made.layer_id = request.definition.image;
+  CO_TRY(PackageSetTemplates::Ready ready,
+         co_await templates_.ready(request.project, std::move(request.definition),
+                                   std::move(report), std::move(cancel)));
+  made.template_id = std::move(ready.id);
+  made.cold_because = "the programs of an image are started; no interpreter of it waits";
+  made.hold = std::move(ready.hold);
   co_return made;
 }
 

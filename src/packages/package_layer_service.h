@@ -82,6 +82,9 @@ class PackageLayerService final : public PackageService {
   Task<> remove(std::string id) override;
   Task<PruneReport> prune(PruneRequest request) override;
   Task<CheckReport> check(std::string id) override;
+  std::size_t release_templates(const std::string& layer) override {
+    return templates_.release(layer);
+  }
   PackageFigures figures() const override;
 
  private:
@@ -116,6 +119,9 @@ class PackageLayerService final : public PackageService {
                        std::shared_ptr<node::CancelFlag> cancel);
   Task<> record_project(std::string id, std::string spec, std::string project);
   Task<std::string> full_id(std::string project, std::string id);
+  // A template of an image, which has no packages.
+  Task<PreparedPackages> prepare_image(PackageSetRequest request, OnBuildProgress report,
+                                       std::shared_ptr<node::CancelFlag> cancel);
   static asio::awaitable<void> upkeep(PackageLayerService& self);
 
   asio::io_context& io_;

@@ -95,6 +95,27 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
          (!some.host_packages || some.host_packages == all.host_packages);
 }
 
+Result<ChosenTemplate> choose_image(const node::RunService& node, const std::string& project,
+                                    const ProfileRequest& profile) {
+  if (!profile.image_use) {
+    return fail(Errc::kInvalidArgument, "profile.image: cannot be used here");
+  }
+  const ImageUse& image = *profile.image_use;
+  const std::string from = "base";
+  TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
+  ChosenTemplate chosen;
+  PackageSetRequest request;
+  request.project = project;
+  request.definition.from = from;
+  request.definition.image = image.layer;
+  chosen.composed_ = base->description;
+  chosen.composed_->built_in = false;
+  chosen.composed_->language.clear();
+  chosen.composed_->env = joined_environment(base->description.env, image_environment(image));
+  chosen.set = std::move(request);
+  return chosen;
+}
+
 Result<ChosenTemplate> choose_template_with(const node::RunService& node,
                                             const templates::ProjectTemplates* own_templates,
                                             const std::string& project, const std::string& name,

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/dependencies.h"
+#include "model/profile.h"
 #include "model/template.h"
 #include "node/runs/run_service.h"
 #include "packages/package_service.h"
@@ -24,6 +25,8 @@ class ChosenTemplate {
   const Template& made_of() const { return composed_ ? *composed_ : *known_; }
 
  private:
+  friend Result<ChosenTemplate> choose_image(const node::RunService&, const std::string&,
+                                             const ProfileRequest&);
   friend Result<ChosenTemplate> choose_template_with(const node::RunService&,
                                                      const templates::ProjectTemplates*,
                                                      const std::string&, const std::string&,
@@ -38,6 +41,11 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node,
                                             const templates::ProjectTemplates* own_templates,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked);
+
+// The template of a run or sandbox whose profile names an image. kInvalidArgument: its name was not
+// resolved, because this kind of request may not name one.
+Result<ChosenTemplate> choose_image(const node::RunService& node, const std::string& project,
+                                    const ProfileRequest& profile);
 
 // The union. kInvalidArgument: one has a lock, and the other adds packages.
 Result<Dependencies> joined_dependencies(const Dependencies& first, const Dependencies& second);

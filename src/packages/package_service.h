@@ -83,6 +83,8 @@ class PackageService {
   virtual Task<PruneReport> prune(PruneRequest request) = 0;
   // Verifies its digest. A damaged layer is taken out of use and built again on the next request.
   virtual Task<CheckReport> check(std::string id) = 0;
+  // Forgets the templates of a layer or of an image that are idle; returns their number.
+  virtual std::size_t release_templates(const std::string& /*layer*/) { return 0; }
   virtual PackageFigures figures() const { return {}; }
 };
 

@@ -193,6 +193,7 @@ std::string derived_template_id(const std::string& project, const TemplateDefini
   Text text;
   text.add(kKeyForm).add("template").add(project).add(definition.from);
   text.add(definition.preload).add(definition.env).add(definition.layers);
+  if (!definition.image.empty()) text.add("image").add(definition.image);
   const auto limit = [&](LimitKind kind, std::uint64_t value) {
     text.add(limits.was_asked_for(kind) ? std::to_string(value) : "");
   };

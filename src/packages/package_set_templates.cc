@@ -18,8 +18,9 @@ constexpr unsigned kMostWarmAttempts = 3;
 constexpr std::chrono::seconds kStaysIdle{3};
 
 bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
-  return std::find(definition.layers.begin(), definition.layers.end(), layer) !=
-         definition.layers.end();
+  return definition.image == layer ||
+         std::find(definition.layers.begin(), definition.layers.end(), layer) !=
+             definition.layers.end();
 }
 
 }  // namespace
@@ -49,6 +50,8 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
       const TemplateStatus* status = service_.find(definition.id);
       Ready at_once{definition.id, "", entry};
       if (status->state == RuntimeState::kReady) co_return at_once;
+      // Nothing of an image waits.
+      if (!definition.image.empty()) co_return at_once;
       at_once.cold_because = status->error;
       if (status->state == RuntimeState::kFailed) co_return at_once;
     }
@@ -70,6 +73,11 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
       const bool is_taken = is_derived && defined.error().code() == Errc::kConflict;
       if (is_taken && attempt + 1 < kMostWarmAttempts) continue;
       co_return fail(std::move(defined.error()));
+    }
+    if (!definition.image.empty()) {
+      entry->used = options_.now();
+      Ready made{definition.id, "", entry};
+      co_return made;
     }
     CO_TRY(std::string cold_because, co_await warm(entry, cancel));
     entry->used = options_.now();

@@ -82,4 +82,9 @@ http::Response refuse_packages(const Error& error) {
   }
 }
 
+http::Response refuse_image_use(const Error& error) {
+  if (error.code() != Errc::kNotFound) return refuse_run(error);
+  return refuse_run_for(404, "image_not_found", "profile.image: " + error.message(), 0);
+}
+
 }  // namespace glovebox::routing

@@ -25,4 +25,7 @@ http::Response refuse_gone_client();
 // administrator's policy, or the host's state.
 http::Response refuse_packages(const Error& error);
 
+// The image that a run or a sandbox is to be made of cannot be used.
+http::Response refuse_image_use(const Error& error);
+
 }  // namespace glovebox::routing

@@ -41,6 +41,14 @@ asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, 
   CreationResult creation;
   co_await deps_.watcher.wait_until_known();
   resolve_snapshot_template(caller.project, wanted);
+  if (!wanted.profile.image.empty()) {
+    auto image = co_await deps_.images.use(caller.project, wanted.profile.image);
+    if (!image) {
+      creation.refusal = counted(refuse_image_use(image.error()), caller.project);
+      co_return creation;
+    }
+    wanted.profile.image_use = std::move(*image);
+  }
   auto needed = deps_.creator.requirements_of(wanted, caller.project);
   if (!needed) {
     creation.refusal = counted(refuse_creation(needed.error(), wanted), caller.project);

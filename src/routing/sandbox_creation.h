@@ -7,6 +7,7 @@
 
 #include "base/task.h"
 #include "http/message.h"
+#include "images/image_service.h"
 #include "packages/package_preparation.h"
 #include "routing/authenticator.h"
 #include "runs/metrics.h"
@@ -32,6 +33,7 @@ class SandboxCreation {
     const templates::ProjectTemplates& templates;
     templates::TemplateWatcher& watcher;
     packages::PackagePreparation& packages;
+    images::ImageService& images;
     store::KeyUsage& usage;
     runs::Metrics& metrics;
   };

@@ -53,7 +53,46 @@ Result<EngineKind> choose_engine(const wire::RunRequest& request, EngineKind usu
               "engine: " + std::string(engine_name(*request.engine)) + ": " + std::string(refusal));
 }
 
+// The image's own interpreter, or its shell, on its own PATH.
+Result<std::vector<std::string>> image_program(wire::RunRequest& request) {
+  const ImageConfig& config = request.profile.image_use->config;
+  if (!request.code && !request.command.empty()) return std::move(request.command);
+  if (!request.code) {
+    std::vector<std::string> argv = config.entrypoint;
+    argv.insert(argv.end(), config.cmd.begin(), config.cmd.end());
+    if (argv.empty()) {
+      return fail(Errc::kInvalidArgument,
+                  "command: is missing, and the image has neither ENTRYPOINT nor CMD");
+    }
+    return argv;
+  }
+  // The code is an argument, and Linux limits one argument to 128 KB.
+  constexpr std::size_t kMaxCode = 100'000;
+  if (request.code->size() > kMaxCode) {
+    return fail(Errc::kInvalidArgument,
+                "code: an image's interpreter is given at most 100,000 bytes; send a longer "
+                "program in files");
+  }
+  std::vector<std::string> argv = {"/bin/sh", "-c", std::move(*request.code), "sh"};
+  if (request.language == "python") argv = {"python3", "-c", std::move(argv[2])};
+  if (request.language == "javascript") argv = {"node", "-e", std::move(argv[2]), "--"};
+  argv.insert(argv.end(), request.args.begin(), request.args.end());
+  return argv;
+}
+
+Result<> set_image_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
+  job.exec = ExecSpec{};
+  TRY(job.exec->argv, image_program(request));
+  job.exec->env = environment(made_of, request);
+  const ImageConfig& config = request.profile.image_use->config;
+  const bool has_own = !request.has_workdir && !config.workdir.empty();
+  job.exec->workdir = has_own ? config.workdir : request.workdir;
+  job.exec->user = config.user;
+  return {};
+}
+
 Result<> set_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
+  if (request.profile.image_use) return set_image_program(made_of, request, job);
   if (!request.code) {
     job.exec = ExecSpec{};
     job.exec->argv = std::move(request.command);
@@ -78,8 +117,10 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
   TRY(packages::ChosenTemplate chosen,
-      packages::choose_template_with(node_, &templates_, project, name,
-                                     request.profile.dependencies));
+      request.profile.image.empty()
+          ? packages::choose_template_with(node_, &templates_, project, name,
+                                           request.profile.dependencies)
+          : packages::choose_image(node_, project, request.profile));
   const Template& made_of = chosen.made_of();
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
@@ -88,6 +129,7 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   }
   RunPlan plan;
   plan.language = request.code ? made_of.language : "";
+  if (request.profile.image_use) plan.language = request.code ? request.language : "";
   const Profile profile = fill_in(request.profile, made_of.limits);
   plan.profile_hash = store::sha256_hex(canonical_text(profile));
   TRY_OK(net::check_reach(profile.net, settings_.ceiling));
@@ -115,9 +157,9 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
     job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *settings_.min_grade);
   }
   if (chosen.set && job.engine != EngineKind::kJail) {
-    return fail(Errc::kUnsupported, "profile.dependencies: the " +
+    return fail(Errc::kUnsupported, std::string(request.profile.image.empty() ? "profile.dependencies: the " : "profile.image: the ") +
                                         std::string(engine_name(job.engine)) +
-                                        " engine does not support packages; use the jail engine");
+                                        " engine supports neither packages nor images; use the jail engine");
   }
   plan.set = std::move(chosen.set);
   return plan;

@@ -31,8 +31,15 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
                                  std::optional<Grade> floor, const TemplateScope& scope) {
   TRY(const Dependencies asked,
       packages::joined_dependencies(scope.kept, request.profile.dependencies));
+  const bool is_image = !request.profile.image.empty();
+  if (is_image && (!request.template_name.empty() || !scope.snapshot.empty())) {
+    return fail(Errc::kInvalidArgument,
+                "profile.image: cannot be combined with a template or a snapshot");
+  }
   TRY(packages::ChosenTemplate chosen,
-      packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
+      is_image ? packages::choose_image(node, scope.project, request.profile)
+               : packages::choose_template_with(node, scope.book, scope.project, template_name,
+                                                asked));
   const Template& made_of = chosen.made_of();
   const Profile profile =
       fill_in(request.profile, with_defaults(made_of.limits, request.default_limits));
@@ -42,6 +49,9 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   if (!chosen.own_id.empty()) {
     plan.template_id = chosen.own_id;
     plan.template_env = made_of.env;
+  }
+  if (request.profile.image_use) {
+    plan.template_env = image_environment(*request.profile.image_use);
   }
   plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
@@ -56,9 +66,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
     plan.spec.min_grade = std::max(plan.spec.min_grade.value_or(Grade::kProcess), *floor);
   }
   if (chosen.set && engine != EngineKind::kJail) {
-    return fail(Errc::kUnsupported, "profile.dependencies: the " +
-                                        std::string(engine_name(engine)) +
-                                        " engine does not support packages; use the jail engine");
+    return fail(Errc::kUnsupported,
+                std::string(is_image ? "profile.image: the " : "profile.dependencies: the ") +
+                    std::string(engine_name(engine)) +
+                    " engine supports neither packages nor images; use the jail engine");
   }
   plan.set = std::move(chosen.set);
   // The request adds no packages to the snapshot's: keep the layer that its files were made with.

@@ -1,6 +1,7 @@
 #include "sessions/session_snapshots.h"
 
 #include "base/wall_clock.h"
+#include "model/image.h"
 
 namespace glovebox::sessions {
 
@@ -12,6 +13,9 @@ Task<store::SnapshotRecord> SessionSnapshots::take(std::string project, std::str
   const EntryUnlock unlock(entry);
   CO_TRY(std::shared_ptr<node::Session> session, registry_.use(project, id));
   const store::SessionRecord& record = entry->record;
+  if (!variable_in(record.env, kImageVariable).empty()) {
+    co_return fail(Errc::kUnsupported, "snapshots of sandboxes of images are not supported yet");
+  }
   store::SnapshotRecord wanted{.project = record.project,
                                .name = std::move(name),
                                .sandbox = record.id.str(),

@@ -79,6 +79,9 @@ Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& want
     return fields.bad("profile.mounts",
                       "can only be set for a run or a sandbox, not for a template");
   }
+  if (!requested.image.empty()) {
+    return fields.bad("profile.image", "templates of images are not supported yet");
+  }
   wanted.definition.limits = fill_in(requested, Limits{}).limits;
   wanted.dependencies = requested.dependencies;
   return {};

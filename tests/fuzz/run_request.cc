@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(!request.error().message().empty(), "and is told");
     return 0;
   }
-  fuzz::promise(request->code.has_value() == request->command.empty(), "code or command");
+  fuzz::promise(request->code.has_value() == request->command.empty() ||
+                    (!request->code && !request->profile.image.empty()),
+                "code or command, or what an image says");
   fuzz::promise(!request->code || !request->language.empty() || !request->template_name.empty(),
                 "code says what it is");
   for (const auto& file : request->files) {

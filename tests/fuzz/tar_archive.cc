@@ -1,9 +1,9 @@
-// The file helper's reader of archives, which any client may have uploaded.
+// The reader of archives, which any client may have uploaded, in the file helper and in the server.
 #include <algorithm>
 #include <string>
 
 #include "fuzz_target.h"
-#include "guest/agent/files/tar_reader.h"
+#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/unpacker.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 using namespace glovebox;
 
-agent::TarReader reader_of(std::string_view bytes, std::size_t piece) {
-  return agent::TarReader([bytes, piece](char* to, std::size_t size) mutable {
+wire::TarReader reader_of(std::string_view bytes, std::size_t piece) {
+  return wire::TarReader([bytes, piece](char* to, std::size_t size) mutable {
     const std::size_t some = std::min({size, bytes.size(), piece});
     std::copy_n(bytes.data(), some, to);
     bytes.remove_prefix(some);
@@ -21,11 +21,11 @@ agent::TarReader reader_of(std::string_view bytes, std::size_t piece) {
 }
 
 // What was read can be written, and reads the same.
-void comes_back(const agent::TarEntry& entry) {
-  if (entry.type == agent::TarType::kOther) return;
+void comes_back(const wire::TarEntry& entry) {
+  if (entry.type == wire::TarType::kOther) return;
   const std::string header = agent::tar_header(entry);
-  fuzz::promise(header.size() % agent::kTarBlock == 0, "headers are whole blocks");
-  if (header.size() > agent::TarReader::kMaxExtra) return;
+  fuzz::promise(header.size() % wire::kTarBlock == 0, "headers are whole blocks");
+  if (header.size() > wire::TarReader::kMaxExtra) return;
   const auto again = reader_of(header, 4096).next();
   fuzz::promise(again.has_value() && again->has_value(), "what was written is read");
   fuzz::promise(**again == entry, "as the same entry");
@@ -46,8 +46,8 @@ void stays_inside(const std::string& name) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   fuzz::reset_allocated();
-  agent::TarReader reader = reader_of(bytes, 700);
-  std::vector<agent::TarEntry> entries;
+  wire::TarReader reader = reader_of(bytes, 700);
+  std::vector<wire::TarEntry> entries;
   for (;;) {
     auto entry = reader.next();
     if (!entry || !*entry) break;
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   fuzz::promise(fuzz::allocated() <= 64 * 1024 + 64 * size, "allocates no more than it was given");
   fuzz::promise(reader.bytes_read() <= size, "reads no more than there is");
-  for (const agent::TarEntry& entry : entries) {
+  for (const wire::TarEntry& entry : entries) {
     stays_inside(entry.name);
     comes_back(entry);
   }

@@ -12,6 +12,7 @@ import unittest
 import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import image_archives
 import mcp
 import sealed
 import server
@@ -347,6 +348,26 @@ class Answers(server.Served):
         self.check("POST", "/v1/layers/prune", 200, body={"dry_run": True})
         self.check("POST", "/v1/layers/prune", 401, body={}, headers={"X-API-Key": "nope"})
         self.check("GET", "/v1/layers", 401, headers={"X-API-Key": "nope"})
+
+    def test_images(self):
+        archive = image_archives.docker_archive([image_archives.Layer().file("f", "x").bytes()], names=["contract:1"])
+        made = self.check("POST", "/v1/images", 201, body=archive).json
+        self.addCleanup(self.client.call, "DELETE", f"/v1/images/{made['id']}")
+        self.check("GET", "/v1/images", 200)
+        at = "/v1/images/" + made["id"]
+        self.check("GET", "/v1/images/{id}", 200, at=at)
+        self.check("PATCH", "/v1/images/{id}", 200, body={"pinned": True, "public": False}, at=at)
+        self.check("PATCH", "/v1/images/{id}", 400, body={"nonsense": 1}, at=at)
+        self.check("POST", "/v1/images/prune", 200, body={"dry_run": True})
+        self.check("POST", "/v1/images/prune", 400, body={"nonsense": 1})
+        self.check("POST", "/v1/images", 400, body=archive, at="/v1/images?format=nonsense")
+        self.check("POST", "/v1/images", 422, body=b"no archive" * 100)
+        self.check("DELETE", "/v1/images/{id}", 204, at=at)
+        for method in ("GET", "DELETE"):
+            self.check(method, "/v1/images/{id}", 404, at=at)
+            self.check(method, "/v1/images/{id}", 401, at=at, headers={"X-API-Key": "nope"})
+        self.check("PATCH", "/v1/images/{id}", 404, body={"pinned": True}, at=at)
+        self.check("GET", "/v1/images", 401, headers={"X-API-Key": "nope"})
 
     def test_keys(self):
         for body in ({}, {"project": "p", "name": "n", "role": "user", "limits": {"max_in_flight": 1}}):

@@ -4,7 +4,7 @@ import array
 import socket
 import struct
 
-VERSION = 9
+VERSION = 10
 (CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND, KEEP_LAYER, NOTE_LAYER,
  DROP_LAYER, LIST_LAYERS, MEASURE_HOST) = range(1, 17)
 CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER, HOST_MEASURED = range(65, 75)
@@ -75,10 +75,10 @@ def texts(values):
     return struct.pack("<I", len(values)) + b"".join(text(value) for value in values)
 
 
-def define(identity, base="python", preload=(), env=(), bounds=None, seq=0, layers=()):
+def define(identity, base="python", preload=(), env=(), bounds=None, seq=0, layers=(), image=""):
     """One more template, made of another."""
     return (struct.pack("<BBI", VERSION, DEFINE, seq) + text(identity) + text(base) + texts(preload) + texts(env)
-            + (limits() if bounds is None else bounds) + texts(layers))
+            + (limits() if bounds is None else bounds) + texts(layers) + text(image))
 
 
 def forget(identity, seq=0):
@@ -174,7 +174,7 @@ class Reply:
 
         skip_text(), skip_text()
         at += 2
-        skip_text()
+        skip_text(), skip_text()
         for _ in range(3):
             (count,) = struct.unpack_from("<I", message, at)
             at += 4

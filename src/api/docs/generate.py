@@ -19,7 +19,7 @@ except ImportError:
 METHODS = ("get", "post", "put", "patch", "delete")
 # Names of the groups of /v1, by the part of the path that follows.
 GROUPS = {"run": "Runs", "runs": "Runs", "functions": "Runs", "sandboxes": "Sandboxes", "snapshots": "Snapshots",
-          "templates": "Templates", "layers": "Packages", "packages": "Packages", "events": "Events",
+          "templates": "Templates", "images": "Images", "layers": "Packages", "packages": "Packages", "events": "Events",
           "keys": "Keys", "engines": "Server", "gc": "Server", "overview": "Server", "settings": "Server", "live": "Events"}
 
 

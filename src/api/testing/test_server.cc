@@ -131,6 +131,7 @@ TestServer::TestServer(ApiSettings settings, sessions::SessionOptions options,
 
 void TestServer::restart(sessions::SessionOptions options) {
   api.reset();
+  images.reset();
   session_services.reset();
   build(std::move(options));
 }
@@ -144,9 +145,13 @@ void TestServer::build(sessions::SessionOptions options) {
   if (auto started = session_services->start(); !started) {
     throw std::runtime_error(started.error().message());
   }
+  const images::ImageService::Services image_services{io, session_service, layers, packages};
+  images::ImageServiceOptions image_options;
+  image_options.directory = (directory / "images").string();
+  images = std::make_unique<images::ImageService>(image_services, std::move(image_options));
   const ServerApi::Dependencies api_dependencies{
-      io,         node,     session_service,   *store,  usage, events, *templates,
-      *snapshots, packages, *session_services, sessions};
+      io,         node,     session_service, *store,            usage,   events, *templates,
+      *snapshots, packages, *images,         *session_services, sessions};
   api = std::make_unique<ServerApi>(api_dependencies, settings_);
   router = api->make_router();
 }

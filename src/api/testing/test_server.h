@@ -12,6 +12,7 @@
 #include "http/router.h"
 #include "node/testing/fake_services.h"
 #include "packages/testing/fake_package_service.h"
+#include "packages/testing/fake_packages.h"
 #include "sessions/testing/fake_sessions.h"
 #include "store/sqlite_store.h"
 
@@ -83,10 +84,12 @@ class TestServer {
   node::FakeNetworkService networks;
   sessions::FakeSessions sessions;
   packages::FakePackageService packages;
+  packages::FakeLayers layers;  // of images
   store::KeyUsage usage;
   events::EventHub events{io.get_executor()};
   std::unique_ptr<templates::ProjectTemplates> templates;
   std::unique_ptr<snapshots::SnapshotStore> snapshots;
+  std::unique_ptr<images::ImageService> images;
   std::unique_ptr<sessions::SessionServices> session_services;  // over `session_service`
   std::unique_ptr<ServerApi> api;
   http::Router router;

@@ -129,19 +129,6 @@ int print_layer(const std::string& body) {
   return 0;
 }
 
-// Starts a private server if no server was named and none runs on the default data directory: the
-// layers are then those of runs that had private servers. None if there is another server.
-Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOptions& server) {
-  if (!server.url.empty() || !server.key.empty() || !server.data_dir.empty()) return nullptr;
-  const auto known = find_server_location(server, ServerLocationEnvironment::here());
-  if (known || known.error().code() != Errc::kUnavailable) return nullptr;
-  TRY(std::unique_ptr<PrivateServer> started,
-      PrivateServer::start({}, PrivateServer::Log::kHidden));
-  server.url = started->location().url;
-  server.key = started->location().key;
-  return started;
-}
-
 // Shows the progress while the server works, then prints the layer.
 int build_and_print_layer(const LayersOptions& layers, const std::string& body) {
   auto api = ApiClient::connect(layers.server);

@@ -45,6 +45,8 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
               "template",
               &made.template_name},
              {"--snapshot", "ID", "create: start with the files of a snapshot", &made.snapshot},
+             {"--image", "NAME", "create: make it of an image, one of `glovebox image list`",
+              &made.image},
              {"--ttl", "TIME", "create, keepalive: time to live from now, like 10m", &made.ttl},
              {"--on-timeout", "ACTION",
               "create: kill (default) or pause the sandbox when its time to live ends",

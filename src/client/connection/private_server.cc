@@ -210,4 +210,15 @@ PrivateServer::~PrivateServer() {
   if (forwarder_.joinable()) forwarder_.join();
 }
 
+Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOptions& server) {
+  if (!server.url.empty() || !server.key.empty() || !server.data_dir.empty()) return nullptr;
+  const auto known = find_server_location(server, ServerLocationEnvironment::here());
+  if (known || known.error().code() != Errc::kUnavailable) return nullptr;
+  TRY(std::unique_ptr<PrivateServer> started,
+      PrivateServer::start({}, PrivateServer::Log::kHidden));
+  server.url = started->location().url;
+  server.key = started->location().key;
+  return started;
+}
+
 }  // namespace glovebox::client

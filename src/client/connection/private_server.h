@@ -54,4 +54,9 @@ class PrivateServer {
   ServerLocation location_;
 };
 
+// Starts one if no server was named and none runs on the default data directory, and makes `server`
+// its location: what it has is then what runs with private servers have. None if there is another
+// server.
+Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOptions& server);
+
 }  // namespace glovebox::client

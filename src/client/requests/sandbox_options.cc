@@ -42,6 +42,7 @@ Result<json::object> sandbox_profile_json(const NewSandboxOptions& sandbox) {
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
   TRY_OK(add_packages_and_network(sandbox.packages, sandbox.network, profile));
+  if (!sandbox.image.empty()) profile["image"] = sandbox.image;
   return profile;
 }
 
@@ -59,6 +60,9 @@ Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox) {
   json::object body;
   if (!sandbox.template_name.empty() && !sandbox.snapshot.empty()) {
     return invalid_sandbox_option("use --template or --snapshot, not both");
+  }
+  if (!sandbox.image.empty() && !(sandbox.template_name.empty() && sandbox.snapshot.empty())) {
+    return invalid_sandbox_option("use --image, --template or --snapshot, one of them");
   }
   if (!sandbox.template_name.empty()) body["template"] = sandbox.template_name;
   if (!sandbox.snapshot.empty()) body["snapshot"] = sandbox.snapshot;

@@ -14,6 +14,7 @@ namespace glovebox::client {
 struct NewSandboxOptions {
   std::string template_name;
   std::string snapshot;
+  std::string image;
   std::string ttl;  // "10m"
   std::string on_timeout;
   std::string agent_id;

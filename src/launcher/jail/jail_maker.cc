@@ -179,7 +179,7 @@ bool JailMaker::take_spare(JailRequest& jail_request) {
   const Template* description = nurseries_.find(request.template_name);
   const bool plain = !request.warm && !request.session && request.mounts.empty() &&
                      request.network == NetworkStage::kNone && description != nullptr &&
-                     description->layers.empty();
+                     description->layers.empty() && description->root.empty();
   if (!spare_ || !plain) return false;
   // A jail dies a moment after its broker: one that is about to die is not handed out.
   const Nursery* nursery = nurseries_.find_nursery(request.template_name, false);

@@ -46,6 +46,7 @@ Result<> JailSetup::begin() {
     return fail(Errc::kNotFound, "template '" + request.template_name + "' was removed");
   runtime_ = request.warm ? description->runtime : RuntimeKind::kNone;
   layers_ = description->layers;
+  image_ = description->root;
   environment_ = description->env;
   if (runtime_ == RuntimeKind::kPython) {
     TRY(Zygote * zygote, resources_.nurseries->zygote_for(request.template_name));
@@ -177,7 +178,7 @@ Result<> JailSetup::on_hello() {
   }
   const Owner owner = owner_with(hello.fds[0].get());
   RootBuilder& builder = **resources_.files;
-  TRY(SandboxMounts files, builder.build(std::move(upper_), owner, layers_));
+  TRY(SandboxMounts files, builder.build(std::move(upper_), owner, layers_, image_));
   const MountContext mounting{*resources_.policy, resources_.rootless, builder};
   const std::span<const UniqueFd> fds = request_.fds;
   TRY(const std::vector<UniqueFd> mounts,
@@ -217,6 +218,7 @@ wire::SandboxPlan JailSetup::plan() const {
   plan.memory_is_bounded = cgroup_.features().memory;
   plan.cpu_time_is_counted = cgroup_.features().cpu_time;
   plan.session = is_session();
+  plan.image = !image_.empty();
   plan.runtime = runtime_;
   if (runtime_ == RuntimeKind::kNode) {
     plan.runtime_argv = {"/usr/bin/node", "/opt/glovebox/node/run.js", "wait"};

@@ -102,6 +102,7 @@ class JailSetup {
   Clock::time_point deadline_{};
   RuntimeKind runtime_ = RuntimeKind::kNone;
   std::vector<std::string> layers_;
+  std::string image_;
   std::vector<std::string> environment_;
   std::uint32_t zygote_uid_ = 0;
   bool has_zygote_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "launcher/jail/idmap.h"
+#include "launcher/layers/host_layer.h"
 #include "sys/mount.h"
 
 namespace glovebox::launcher {
@@ -119,7 +120,7 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
       sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
   RootBuilder builder(scratch, layer);
-  for (const char* name : {"usr-base", "dev"}) {
+  for (const char* name : {"usr-base", "empty", "dev"}) {
     TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
   }
   TRY_OK(make_dir(AT_FDCWD, scratch + "/usr-base/bin", 0755, 0, false));
@@ -131,6 +132,7 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
   // A mount of its own, so that the guest's mountinfo shows "/" and not our path.
   TRY(builder.usr_base_,
       sys::clone_mount(AT_FDCWD, scratch + "/usr-base", sys::Submounts::kLeaveOut));
+  TRY(builder.empty_, sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
   return builder;
 }
 
@@ -228,12 +230,14 @@ Result<UniqueFd> RootBuilder::build_upper(const Limits& limits, const Owner& own
 }
 
 Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
-                                         const std::vector<std::string>& layers) {
+                                         const std::vector<std::string>& layers,
+                                         const std::string& image) {
   SandboxMounts mounts;
+  mounts.is_image = !image.empty();
   mounts.upper = std::move(upper);
   mounts.idmapped = true;
   const bool keeps = owner.keeps_lower && owner.own_slice && owner.kind == RootKind::kRun &&
-                     layers.empty() && can_use_detached_ && can_keep_;
+                     layers.empty() && image.empty() && can_use_detached_ && can_keep_;
   if (const KeptLower* kept =
           keeps ? kept_.find(owner.host_uid, KeptLowers::Clock::now()) : nullptr) {
     TRY_OK(build_from_kept(mounts, *kept, owner));
@@ -249,10 +253,9 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
     TRY(UniqueFd its_usr, idmapped_layer(*layer + "/usr", owner, mounts.idmapped));
     usr.push_back(std::move(its_usr));
   }
-  TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
-  lower.push_back(std::move(skeleton));
-  TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
-  usr.push_back(std::move(hosts_usr));
+  TRY_OK(image.empty() ? add_host_layers(mounts, owner, lower, usr)
+                       : add_image(image, mounts, owner, lower, usr));
+  if (mounts.is_image) TRY_OK(make_image_files(mounts.upper.get(), owner));
   if (owner.kind == RootKind::kSession && has_modules(layers)) {
     // npm takes the nearest parent with node_modules for the project; without this one it would be
     // "/", where a layer has its own.
@@ -269,6 +272,49 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
   can_use_detached_ = false;
   TRY_OK(build_attached(mounts, lower, usr, owner));
   return mounts;
+}
+
+Result<> RootBuilder::add_host_layers(SandboxMounts& mounts, const Owner& owner,
+                                      std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr) {
+  TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
+  lower.push_back(std::move(skeleton));
+  TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
+  usr.push_back(std::move(hosts_usr));
+  return {};
+}
+
+// Our agent wrote the tree, from an untrusted archive.
+Result<> RootBuilder::add_image(const std::string& image, SandboxMounts& mounts, const Owner& owner,
+                                std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr) {
+  for (const char* name : {"/usr", "/proc", "/dev"}) {
+    struct stat info {};
+    if (::lstat((image + name).c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+      return fail(Errc::kPolicy, std::string("the image has no directory ") + name);
+    }
+  }
+  TRY(UniqueFd root, idmapped_layer(image, owner, mounts.idmapped));
+  lower.push_back(std::move(root));
+  TRY(UniqueFd its_usr, idmapped_layer(image + "/usr", owner, mounts.idmapped));
+  usr.push_back(std::move(its_usr));
+  return {};
+}
+
+// What an image cannot know: how names are resolved here.
+Result<> RootBuilder::make_image_files(int tmpfs, const Owner& owner) const {
+  const std::uint32_t root = owner.host_uid;
+  TRY_OK(make_dir(tmpfs, "upper/etc", 0755, root, owner.own_slice));
+  for (const LayerFile& one : network_files()) {
+    const std::string path = std::string("upper/") + one.path;
+    const UniqueFd file(::openat(tmpfs, path.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+    const std::string_view text = one.text;
+    if (!file ||
+        ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+        (owner.own_slice && ::fchown(file.get(), root, root) != 0)) {
+      return fail(Error::from_errno("make " + path));
+    }
+  }
+  return {};
 }
 
 // The mounts of an earlier run of the same slice, which were mapped and restricted as this one's
@@ -321,7 +367,7 @@ Result<> RootBuilder::build_usr(SandboxMounts& mounts, std::span<const UniqueFd>
                                 const Owner& owner) const {
   sys::OverlayByFd over_usr{.lower = {}};
   for (const UniqueFd& layer : usr) over_usr.lower.push_back(layer.get());
-  over_usr.lower.push_back(usr_base_.get());
+  over_usr.lower.push_back(mounts.is_image ? empty_.get() : usr_base_.get());
   UniqueFd usr_upper;
   UniqueFd usr_work;
   const bool session = owner.kind == RootKind::kSession;
@@ -380,7 +426,8 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   // Not a bind mount: an overlay without an upper directory is always read-only, so that even a
   // guest with every capability inside could not make the host's files writable. A session's writes
   // go to its own upper directory.
-  std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "usr-base"}};
+  std::vector<sys::MountOption> usr_options = {
+      {"lowerdir", usr_names + (mounts.is_image ? "empty" : "usr-base")}};
   if (session) {
     usr_options.emplace_back("upperdir", "up/usr-upper");
     usr_options.emplace_back("workdir", "up/usr-work");

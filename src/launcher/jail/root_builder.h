@@ -39,6 +39,7 @@ struct SandboxMounts {
   UniqueFd boot_id;          // a file with a boot id of its own
   UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
   bool idmapped = false;     // host files keep their owners inside
+  bool is_image = false;     // nothing of the host's is in it
   // Both are let go after the sandbox was served: each close and umount waits for an RCU grace
   // period.
   TemporaryMounts attached;
@@ -81,9 +82,11 @@ class RootBuilder {
   // The writable tmpfs of a sandbox; needs no user namespace in `owner` yet.
   Result<UniqueFd> build_upper(const Limits& limits, const Owner& owner) const;
   // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
-  // usr of a layer, if it has one, is stacked above the host's /usr.
+  // usr of a layer, if it has one, is stacked above the host's /usr. `image`, if there is one, is
+  // the root of an image, which takes the place of the host's layer and of its /usr.
   Result<SandboxMounts> build(UniqueFd upper, const Owner& owner,
-                              const std::vector<std::string>& layers = {});
+                              const std::vector<std::string>& layers = {},
+                              const std::string& image = {});
 
   // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
   // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
@@ -101,7 +104,12 @@ class RootBuilder {
   const std::string& scratch() const { return *scratch_; }
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
+  Result<> add_host_layers(SandboxMounts& mounts, const Owner& owner, std::vector<UniqueFd>& lower,
+                           std::vector<UniqueFd>& usr);
+  Result<> add_image(const std::string& image, SandboxMounts& mounts, const Owner& owner,
+                     std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr);
   Result<> make_upper(int tmpfs, const Owner& owner) const;
+  Result<> make_image_files(int tmpfs, const Owner& owner) const;
   Result<> build_from_kept(SandboxMounts& mounts, const KeptLower& kept, const Owner& owner) const;
   void keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& owner);
   Result<> build_root(SandboxMounts& mounts, std::span<const int> lower, const Owner& owner) const;
@@ -116,6 +124,7 @@ class RootBuilder {
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
+  UniqueFd empty_;    // the same for an image: an overlay needs two layers
   bool can_use_detached_ = true;  // until the kernel has refused
   bool can_keep_ = true;          // likewise
   KeptLowers kept_;

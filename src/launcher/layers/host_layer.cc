@@ -79,12 +79,15 @@ constexpr LayerFile kOwnFiles[] = {
      "root:x:0:\ndaemon:x:1:\nbin:x:2:\nsys:x:3:\nadm:x:4:\ntty:x:5:\nmail:x:8:\nman:x:12:\n"
      "sudo:x:27:user\nwww-data:x:33:\nshadow:x:42:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\n"
      "user:x:1000:\nnogroup:x:65534:\n"},
-    {"etc/hosts", "127.0.0.1 localhost glovebox\n::1 localhost ip6-localhost\n"},
-    {"etc/hostname", "glovebox\n"},
-    {"etc/resolv.conf", "nameserver 100.64.0.53\noptions timeout:5 attempts:2\n"},
     {"etc/nsswitch.conf",
      "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n"},
     {"etc/environment", ""},
+};
+
+constexpr LayerFile kNetworkFiles[] = {
+    {"etc/hosts", "127.0.0.1 localhost glovebox\n::1 localhost ip6-localhost\n"},
+    {"etc/hostname", "glovebox\n"},
+    {"etc/resolv.conf", "nameserver 100.64.0.53\noptions timeout:5 attempts:2\n"},
 };
 
 constexpr const char* kHostDirectories[] = {
@@ -107,7 +110,7 @@ std::string layer_name() {
   mix(std::to_string(runtime_files_digest()));
   for (const RuntimeFile& file : runtime_files()) mix(file.path);
   for (const std::span<const LayerFile> files :
-       {std::span<const LayerFile>(kOwnFiles), package_tool_files()}) {
+       {std::span<const LayerFile>(kOwnFiles), network_files(), package_tool_files()}) {
     for (const LayerFile& file : files) {
       mix(file.path);
       mix(file.text);
@@ -167,7 +170,7 @@ Result<> build(const fs::path& root) {
     copy_readable(path, root / fs::path(path).relative_path(), ignored);
   }
   for (const std::span<const LayerFile> files :
-       {std::span<const LayerFile>(kOwnFiles), package_tool_files()}) {
+       {std::span<const LayerFile>(kOwnFiles), network_files(), package_tool_files()}) {
     for (const LayerFile& file : files) {
       std::ofstream out(root / file.path, std::ios::trunc);
       out << file.text;
@@ -206,6 +209,8 @@ void remove_dead_drafts(const std::string& layers_dir) {
 }
 
 }  // namespace
+
+std::span<const LayerFile> network_files() { return kNetworkFiles; }
 
 Result<std::string> ensure_host_layer(const std::string& layers_dir) {
   const fs::path final_path = fs::path(layers_dir) / layer_name();

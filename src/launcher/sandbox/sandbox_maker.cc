@@ -203,7 +203,9 @@ Result<> SandboxMaker::hold_layers(JailRequest& jail_request, const Client* clie
   const wire::CreateSandbox& request = jail_request.create;
   const Template* description = jails_.nurseries().find(request.template_name);
   if (description != nullptr) {
-    TRY(jail_request.layers, layer_store_.use_trees(description->layers));
+    std::vector<std::string> trees = description->layers;
+    if (!description->root.empty()) trees.push_back(description->root);
+    TRY(jail_request.layers, layer_store_.use_trees(trees));
   }
   if (request.layer.empty()) return {};
   TRY(LayerRef layer, request.make_layer

@@ -28,6 +28,18 @@ Limits override_limits(Limits limits, const Limits& wanted) {
   return limits;
 }
 
+Result<> check_image(const TemplateDefinition& definition, const Template& base) {
+  // An interpreter of the host's does not run upon an image's files.
+  if (base.runtime != RuntimeKind::kNone) {
+    return fail(Errc::kInvalidArgument,
+                "image: template \"" + definition.from + "\" has a runtime, which an image has not");
+  }
+  if (!definition.layers.empty()) {
+    return fail(Errc::kInvalidArgument, "image: cannot be combined with layers");
+  }
+  return {};
+}
+
 // Whether its status fits into a message, even with a long error of its preload: a server could not
 // read a longer one and would lose its connection.
 bool fits_in_a_message(const Template& made) {
@@ -70,7 +82,13 @@ Result<Template> derive_template(const TemplateDefinition& definition,
                                             " modules, including those of template \"" +
                                             definition.from + "\"");
   }
-  for (const LayerRef& layer : layers) made.layers.push_back(layer->tree);
+  if (!definition.image.empty()) {
+    TRY_OK(check_image(definition, made));
+    made.root = layers.back()->tree;
+    made.layers.clear();
+  } else {
+    for (const LayerRef& layer : layers) made.layers.push_back(layer->tree);
+  }
   for (const std::string& variable : definition.env) set_variable(made.env, variable);
   if (made.env.size() > kMaxTemplateEnv) {
     return fail(Errc::kInvalidArgument, "env: at most " + std::to_string(kMaxTemplateEnv) +
@@ -103,6 +121,14 @@ Result<std::vector<LayerRef>> TemplateDefinitions::hold_layers(
     if (!find_layer_) return fail(Errc::kUnsupported, "layers: this launcher has no layer store");
     TRY(LayerRef layer, find_layer_(id));
     layers.push_back(std::move(layer));
+  }
+  if (!wanted.image.empty()) {
+    if (!is_layer_id(wanted.image)) {
+      return fail(Errc::kInvalidArgument, "image: '" + wanted.image + "' is not a layer id");
+    }
+    if (!find_layer_) return fail(Errc::kUnsupported, "image: this launcher has no layer store");
+    TRY(LayerRef image, find_layer_(wanted.image));
+    layers.push_back(std::move(image));
   }
   return layers;
 }

@@ -60,7 +60,8 @@ class TemplateDefinitions {
   std::map<std::string, Defined> all_;  // by id
 };
 
-// The template of a definition: its base with these changes and layers, the last layer on top.
+// The template of a definition: its base with these changes and layers, the last layer on top. Of
+// one with an image the last layer is that.
 Result<Template> derive_template(const TemplateDefinition& definition,
                                  const std::vector<Template>& files, const Policy& policy,
                                  const std::vector<LayerRef>& layers = {});

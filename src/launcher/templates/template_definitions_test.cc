@@ -87,6 +87,40 @@ TEST_F(TemplateDefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefi
   EXPECT_EQ(all_.define(wanted, one_, files_, policy_).error().code(), Errc::kUnsupported);
 }
 
+TEST_F(TemplateDefinitionsTest, AnImageTakesThePlaceOfAllFiles) {
+  const std::string image(kLayerIdSize, '1');
+  std::weak_ptr<const LayerHandle> used;
+  TemplateDefinitions all([&](const std::string& id) -> Result<LayerRef> {
+    if (id != image) return fail(Errc::kNotFound, "layer " + id);
+    LayerRef held = std::make_shared<const LayerHandle>(LayerHandle{id, "/sets/" + id + "/tree"});
+    used = held;
+    return held;
+  });
+  files_[0].layers = {"/srv/layer"};
+  TemplateDefinition wanted = definition("base");
+  wanted.image = image;
+  const auto made = all.define(wanted, one_, files_, policy_);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->root, "/sets/" + image + "/tree");
+  EXPECT_THAT(made->layers, IsEmpty());
+  EXPECT_EQ(all.derive(files_, policy_).at(0).root, made->root);
+  EXPECT_FALSE(used.expired());
+  ASSERT_TRUE(all.forget(wanted.id, one_));
+  EXPECT_TRUE(used.expired());
+
+  // The host's interpreter does not run upon an image's files.
+  wanted.from = "python";
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
+  wanted.from = "base";
+  wanted.layers = {image};
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
+  wanted.layers.clear();
+  wanted.image = "../../etc";
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
+  wanted.image = std::string(kLayerIdSize, '2');
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kNotFound);
+}
+
 TEST_F(TemplateDefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   TemplateDefinition wanted = definition();
   wanted.preload = {"re", "json.tool"};

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "model/image.h"
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/processes/signal_names.h"
@@ -90,6 +91,11 @@ Task<> ContextInterpreter::start(Context& context) {
     ~Done() { context.starting = false; }
   } done{context};
   const LanguageFacts& facts = language_facts(context.spec.language);
+  if (!variable_in(sessions_.environment(session_->id()), kImageVariable).empty()) {
+    co_return fail(Errc::kUnsupported,
+                   "a sandbox of an image has no code contexts; run the image's own interpreter "
+                   "with exec");
+  }
   wire::Job job;
   job.env =
       environment_for(context.spec.user, sessions_.environment(session_->id()), context.spec.env);

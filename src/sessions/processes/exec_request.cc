@@ -4,6 +4,7 @@
 
 #include "base/wall_clock.h"
 #include "model/environment.h"
+#include "model/image.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/processes/user_environment.h"
@@ -84,8 +85,10 @@ Result<TerminalSize> read_terminal_size(wire::ObjectReader& fields) {
 Result<ExecRequest> read_exec_request(wire::ObjectReader& fields) {
   ExecRequest request;
   TRY_OK(read_program(fields, request));
+  request.has_user = fields.take("user") != nullptr;
   TRY(request.user, wire::read_user(fields, "user"));
   TRY(auto cwd, wire::read_directory(fields, "cwd"));
+  request.has_cwd = cwd.has_value();
   request.cwd = cwd ? std::move(*cwd) : home_of(request.user);
   TRY(request.env, wire::read_environment(fields, "env"));
   TRY(request.stdin_bytes, wire::read_bytes(fields, "stdin"));
@@ -110,6 +113,16 @@ Result<ExecRequest> parse_exec_request(std::string_view body) {
   TRY(ExecRequest request, read_exec_request(fields));
   TRY_OK(fields.finish());
   return request;
+}
+
+void use_image_defaults(ExecRequest& request, const std::vector<std::string>& environment) {
+  std::string user = variable_in(environment, kImageUserVariable);
+  if (!request.has_user && !user.empty()) {
+    request.user = std::move(user);
+    if (!request.has_cwd) request.cwd = home_of(request.user);
+  }
+  std::string workdir = variable_in(environment, kImageWorkdirVariable);
+  if (!request.has_cwd && !workdir.empty()) request.cwd = std::move(workdir);
 }
 
 node::ProcessSpec process_spec(const ExecRequest& request, std::vector<std::string> environment,

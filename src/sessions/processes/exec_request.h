@@ -23,6 +23,8 @@ struct ExecRequest {
   std::string cwd;
   std::vector<std::string> env;
   std::string user = "user";
+  bool has_cwd = false;  // the request says them; else an image's sandbox has its own defaults
+  bool has_user = false;
   std::optional<std::string> stdin_bytes;
   std::optional<std::chrono::milliseconds> timeout;  // none: the route's default; 0: no limit
   bool background = false;
@@ -35,6 +37,10 @@ inline constexpr std::uint64_t kMaxTimeoutMs = 24ull * 3600 * 1000;
 Result<ExecRequest> parse_exec_request(std::string_view body);
 // Reads the same fields from a larger object; the caller calls finish().
 Result<ExecRequest> read_exec_request(wire::ObjectReader& fields);
+
+// Of a sandbox that is made of an image: the user and the directory that the image says, where the
+// request says none. `environment` is the session's.
+void use_image_defaults(ExecRequest& request, const std::vector<std::string>& environment);
 
 enum class Shell : bool { kBash, kSh };
 // `environment` is the session's.

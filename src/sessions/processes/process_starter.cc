@@ -75,6 +75,7 @@ Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Se
       kind == ExecKind::kBackground ? node::Session::Attach::kNo : node::Session::Attach::kYes;
   const Shell shells[] = {Shell::kBash, Shell::kSh};
   Result<node::Session::Started> started = fail(Errc::kInternal, "nothing was started");
+  use_image_defaults(request, sessions_.environment(session->id()));
   for (const Shell shell : shells) {
     node::ProcessSpec spec = process_spec(request, sessions_.environment(session->id()), shell);
     // Clients may write to a background process or a stream later.

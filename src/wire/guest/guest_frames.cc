@@ -65,6 +65,7 @@ struct GuestEncoder {
     writer.number(size.rows);
     writer.number(size.columns);
     writer.number(static_cast<std::uint8_t>(start.runtime));
+    writer.text(start.exec.user);
     return writer.take();
   }
   std::vector<std::byte> operator()(const JobChunk& chunk) const {
@@ -150,12 +151,13 @@ Result<ClientFrame> get_start(ByteReader& from) {
   size.rows = from.number<std::uint16_t>();
   size.columns = from.number<std::uint16_t>();
   const auto runtime = from.number<std::uint8_t>();
+  start.exec.user = from.text(kMaxExecUser);
   if (terminal == 1) start.exec.terminal = size;
   start.runtime = runtime == 1;
   if (!from.finished() || terminal > 1 || runtime > 1 || (terminal == 1 && runtime == 1) ||
       start.exec.argv.empty() || (terminal == 0 && size != TerminalSize{}) ||
       !free_of_nul(start.exec.argv) || !free_of_nul(start.exec.env) ||
-      !free_of_nul({start.exec.workdir})) {
+      !free_of_nul({start.exec.workdir, start.exec.user})) {
     return malformed_guest();
   }
   return start;

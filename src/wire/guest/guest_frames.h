@@ -15,12 +15,13 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kGuestProtocol = 2;
+inline constexpr std::uint8_t kGuestProtocol = 3;
 inline constexpr std::size_t kMaxGuestFrame = 160 * 1024;
 inline constexpr std::size_t kMaxChunk = 64 * 1024;
 // Arguments and environment together; what the kernel takes in one string.
 inline constexpr std::size_t kMaxExecBytes = 128 * 1024;
 inline constexpr std::size_t kMaxExecStrings = 4096;
+inline constexpr std::size_t kMaxExecUser = 64;
 inline constexpr std::size_t kMaxFoundFiles = 256;
 inline constexpr std::size_t kMaxJobBytes = 16 * 1024 * 1024;
 

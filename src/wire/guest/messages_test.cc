@@ -47,6 +47,7 @@ std::vector<LauncherRequest> requests() {
   definition.limits.mark_asked_for(LimitKind::kMemory);
   TemplateDefinition layered = definition;
   layered.layers = {std::string(kLayerIdSize, '0'), std::string(kLayerIdSize, 'f')};
+  layered.image = std::string(kLayerIdSize, 'a');
   return {create,
           CreateSandbox{},
           TakeSandbox{SandboxId::make(), create.limits, true, 17, 0x1234},
@@ -135,6 +136,7 @@ std::vector<PlanMessage> plan_messages() {
   plan.runtime = RuntimeKind::kNode;
   plan.runtime_argv = {"/usr/bin/node"};
   plan.session = true;
+  plan.image = true;
   return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3},
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},

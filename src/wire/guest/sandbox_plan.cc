@@ -6,7 +6,7 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::uint8_t kPlanProtocol = 5;
+constexpr std::uint8_t kPlanProtocol = 6;
 constexpr std::size_t kMaxPlanMounts = 17;  // kMaxMounts, and a layer
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxPlanStep = 256;
@@ -93,6 +93,7 @@ struct PlanEncoder {
     writer.texts(plan.runtime_argv);
     writer.texts(plan.runtime_env);
     writer.number(static_cast<std::uint8_t>(plan.session));
+    writer.number(static_cast<std::uint8_t>(plan.image));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
@@ -141,6 +142,7 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   plan.runtime_argv = from.texts(kMaxWords, kMaxWordBytes);
   plan.runtime_env = from.texts(kMaxWords, kMaxWordBytes);
   plan.session = from.number<std::uint8_t>() != 0;
+  plan.image = from.number<std::uint8_t>() != 0;
   if (!from.finished() || runtime < 1 || runtime > static_cast<std::uint8_t>(RuntimeKind::kNode)) {
     return malformed_plan();
   }

@@ -91,6 +91,8 @@ struct SandboxPlan {
   std::vector<std::string> runtime_env;
   // Serves a session instead of one program.
   bool session = false;
+  // Its root is that of an image.
+  bool image = false;
   bool operator==(const SandboxPlan&) const = default;
 };
 

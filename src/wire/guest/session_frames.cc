@@ -234,7 +234,7 @@ struct Fields {
   template <class Io, class F>
   static void file_request(Io& io, F& f) {
     io.number(f.request);
-    io.choice(f.op, FileOp::kRead, FileOp::kSnapshotIn);
+    io.choice(f.op, FileOp::kRead, FileOp::kImageIn);
     user_name(io, f.user);
     io.text(f.path, kMaxSessionPath, Nul::kRefused);
     io.text(f.target, kMaxSessionPath, Nul::kRefused);

@@ -152,6 +152,8 @@ enum class FileOp : std::uint8_t {
   kWatch,        // FileOpened with a pipe of records, until it is closed
   kSnapshotOut,  // as root: what differs from the template, as kTarOut has it
   kSnapshotIn,   // as root: the same back, before anything else has run
+  kImageIn,      // as kTarIn: a layer of an image, perhaps compressed, upon those below it; `most`
+                 // bounds it uncompressed; FileDone has a LayerReport (image_layer.h)
 };
 
 struct FileRequest {

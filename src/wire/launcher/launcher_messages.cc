@@ -83,6 +83,7 @@ struct LauncherMessageEncoder {
     writer.texts(one.env);
     put_limits(writer, one.limits);
     writer.texts(one.layers);
+    writer.text(one.image);
     return writer.take();
   }
   std::vector<std::byte> operator()(const ForgetTemplate& forget) const {
@@ -181,6 +182,7 @@ Result<LauncherRequest> get_define(ByteReader& from) {
   one.env = from.texts(kMaxTemplateEnv, kMaxTemplateVariable);
   one.limits = get_limits(from);
   one.layers = from.texts(kMaxTemplateLayers, kLayerIdSize);
+  one.image = from.text(kLayerIdSize);
   if (!from.finished()) return malformed_launcher_message();
   return define;
 }

@@ -21,7 +21,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 9;
+inline constexpr std::uint8_t kLauncherProtocol = 10;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 inline constexpr std::uint16_t kFullCpuWeight = 1024;

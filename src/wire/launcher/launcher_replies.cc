@@ -50,6 +50,7 @@ struct LauncherReplyEncoder {
     writer.number(static_cast<std::uint8_t>(one.built_in));
     writer.number(static_cast<std::uint8_t>(one.runtime));
     writer.text(one.language);
+    writer.text(one.root);
     writer.texts(one.layers);
     writer.texts(one.preload);
     writer.texts(one.env);
@@ -182,6 +183,7 @@ Result<LauncherReply> get_template(ByteReader& from) {
   const auto built_in = from.number<std::uint8_t>();
   const auto runtime = from.number<std::uint8_t>();
   one.language = from.text(kMaxLauncherName);
+  one.root = from.text(kMaxListedBytes);
   one.layers = from.texts(kMaxListed, kMaxListedBytes);
   one.preload = from.texts(kMaxListed, kMaxListedBytes);
   one.env = from.texts(kMaxListed, kMaxListedBytes);

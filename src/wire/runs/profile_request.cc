@@ -17,6 +17,7 @@ namespace json = boost::json;
 constexpr std::uint64_t kDayMs = 86'400'000;
 constexpr std::uint64_t kMaxMb = 1u << 20;
 constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
+constexpr std::size_t kMaxImage = 255;
 
 Result<ProfileMount> read_mount(const json::value& value, const std::string& at) {
   TRY(ObjectReader mount, ObjectReader::open(value, at));
@@ -89,6 +90,15 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   }
   if (const json::value* dependencies = fields.take("dependencies")) {
     TRY(requested.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
+  }
+  TRY(auto image, fields.text("image", kMaxImage));
+  if (image) {
+    TRY_OK(check_no_nul(*image, fields.path_of("image")));
+    if (image->empty()) return fields.bad("image", "must name an image");
+    requested.image = std::move(*image);
+  }
+  if (!requested.image.empty() && !requested.dependencies.empty()) {
+    return fields.bad("image", "cannot be combined with dependencies yet");
   }
   TRY_OK(fields.finish());
   requested.wall = optional_ms(timeout_ms);

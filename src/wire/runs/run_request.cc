@@ -83,7 +83,11 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
   if (request.code && !request.command.empty()) {
     return fields.bad("command", "cannot be combined with code");
   }
-  if (!request.code && request.command.empty()) {
+  const bool is_image = !request.profile.image.empty();
+  if (is_image && !request.template_name.empty()) {
+    return fields.bad("template", "cannot be combined with an image");
+  }
+  if (!request.code && request.command.empty() && !is_image) {
     return fields.bad("code", "is missing (or give command)");
   }
   if (request.code && request.language.empty() && request.template_name.empty()) {
@@ -222,6 +226,7 @@ Result<> read_run_settings(ObjectReader& fields, RunRequest& request) {
     auto path = GuestPath::parse(*workdir);
     if (!path) return fields.bad("workdir", path.error().message());
     request.workdir = path->str();
+    request.has_workdir = true;
   }
   TRY(const auto cold, fields.truth("cold"));
   request.cold = cold.value_or(false);

@@ -25,7 +25,7 @@ struct RequestFile {
 struct RunRequest {
   std::string language;       // "python", "javascript", "shell", or empty
   std::string template_name;  // or empty; at least one of the two goes with `code`
-  // Exactly one of the two.
+  // Exactly one of the two; with an image perhaps neither: its own program.
   std::optional<std::string> code;
   std::vector<std::string> command;
   std::vector<std::string> args;  // with `code`
@@ -35,6 +35,7 @@ struct RunRequest {
   std::vector<std::string> return_files;  // absolute patterns
   std::vector<std::string> env;           // "NAME=value", no name twice
   std::string workdir = "/home/user";
+  bool has_workdir = false;  // the request says it
   bool cold = false;
   ProfileRequest profile;
   std::optional<Grade> min_grade;

@@ -155,6 +155,16 @@ TEST(RunRequest, OnlyGoodJson) {
   EXPECT_THAT(complaint(many + "[]]}"), HasSubstr("too many values"));
 }
 
+TEST(RunRequest, AnImageMayHaveAProgramOfItsOwn) {
+  EXPECT_EQ(complaint(R"({"profile":{"image":"x:1"}})"), "accepted");
+  EXPECT_THAT(complaint(R"({"profile":{"image":""}})"), HasSubstr("profile.image"));
+  EXPECT_THAT(complaint(R"({"template":"base","command":"x","profile":{"image":"x"}})"),
+              HasSubstr("template: cannot be combined with an image"));
+  EXPECT_THAT(complaint(R"({"command":"x","profile":{"image":"x","dependencies":["six"]}})"),
+              HasSubstr("cannot be combined with dependencies"));
+  EXPECT_EQ(parse_run_request(R"({"command":"x","profile":{"image":"x:1"}})")->profile.image, "x:1");
+}
+
 TEST(RunRequest, TheSameKeyInTwoObjectsIsFine) {
   EXPECT_EQ(complaint(R"({"command":"true","files":[{"path":"a","content":""},
                          {"path":"b","content":""}]})"),

@@ -985,6 +985,88 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/images": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the images that sandboxes can be made of
+         * @description Most recently used first: those of the project, and public ones. An admin key sees all
+         *     images, or those that the project named in `project` may use.
+         */
+        get: operations["listImages"];
+        put?: never;
+        /**
+         * Load an image from an archive
+         * @description The body is an archive as `docker save`, `podman save` or skopeo write it (Docker's or
+         *     OCI's form), not compressed itself; its layers may be compressed with gzip or zstd. With
+         *     `format=tree` it is a plain tar archive of a root directory, perhaps compressed. Digests are
+         *     checked before anything is used. It is unpacked in a sandbox in which nothing else runs.
+         *     The image belongs to the project; an image that the project has already is kept once. A
+         *     name that another image of the project has moves to this one. With
+         *     `Accept: text/event-stream` or `application/x-ndjson` the response is a stream of events
+         *     behind the upload: `progress` (phase, text) and finally `image`, or `error` (code, message,
+         *     status).
+         */
+        post: operations["loadImage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/images/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove unused images
+         * @description Those of the project that are neither in use nor pinned; with an admin key those of all
+         *     projects, or of the one named in `project`.
+         */
+        post: operations["pruneImages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/images/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an image
+         * @description By its id, by at least the first eight characters of it, or by a name (encoded, where it has a slash).
+         */
+        get: operations["getImage"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove an image
+         * @description 409 while it is in use.
+         */
+        delete: operations["removeImage"];
+        options?: never;
+        head?: never;
+        /**
+         * Publish or pin an image
+         * @description Only an admin key publishes. What is pinned stays when room is needed.
+         */
+        patch: operations["changeImage"];
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -2929,6 +3011,14 @@ export interface components {
             }[];
             net?: components["schemas"]["NetPolicy"];
             dependencies?: components["schemas"]["Dependencies"];
+            /**
+             * @description An image that the sandbox is made of, in place of the host's files: a name, or an id.
+             *     For runs and sandboxes; not together with `template`, `snapshot` or `dependencies`. Its
+             *     USER, ENV and WORKDIR are honoured; without `code` and `command` a run starts its
+             *     ENTRYPOINT and CMD. Code is given to the image's own interpreter (`python3`, `node`,
+             *     `/bin/sh`), which always starts cold.
+             */
+            image?: string;
         };
         /**
          * @description Packages to install before the code runs: from pip for a Python template, from npm for a
@@ -3034,6 +3124,60 @@ export interface components {
             event: "build" | "layer" | "error";
             phase?: components["schemas"]["BuildPhase"];
             /** @description A line of the installer's output; empty when the phase begins. */
+            text?: string;
+        };
+        Image: {
+            id: string;
+            /**
+             * @example [
+             *       "python:3.13-slim"
+             *     ]
+             */
+            names: string[];
+            /** @description SHA-256 of its configuration; of an imported tree, of the archive. */
+            digest: string;
+            /** @description The approximate disk space it uses. */
+            bytes: number;
+            /** @description The number of files, directories and links that were unpacked. */
+            entries: number;
+            /** @description How many it had; they are kept as one tree. */
+            layers: number;
+            /** @description Device nodes are not unpacked. */
+            devices_left_out: number;
+            /** @description Files whose capabilities this host could not keep. */
+            capabilities_lost: number;
+            /** @description What its maker said and is honoured. */
+            config: {
+                user: string;
+                workdir: string;
+                env: string[];
+                entrypoint: string[];
+                cmd: string[];
+            };
+            /** Format: date-time */
+            made_at: string;
+            /**
+             * Format: date-time
+             * @description When a sandbox was last created with this image, to the minute.
+             */
+            used_at: string;
+            in_use: boolean;
+            /** @description Every project may use it. */
+            public: boolean;
+            /** @description It stays when room is needed. */
+            pinned: boolean;
+            /** @description Whose it is; absent in a public image of another project. */
+            project?: string;
+        };
+        LoadedImage: components["schemas"]["Image"] & {
+            /** @description False: the project had it already. */
+            new: boolean;
+        };
+        ImageEvent: {
+            /** @enum {string} */
+            event: "progress" | "image" | "error";
+            /** @enum {string} */
+            phase?: "checking" | "unpacking" | "sealing";
             text?: string;
         };
         /** @enum {string} */
@@ -6451,6 +6595,229 @@ export interface operations {
             403: components["responses"]["Error"];
             404: components["responses"]["Error"];
             409: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    listImages: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All images. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        images: components["schemas"]["Image"][];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    loadImage: {
+        parameters: {
+            query?: {
+                /** @description The image's name; else as the archive says. Of several images in the archive, the one to load. */
+                name?: string;
+                format?: "image" | "tree";
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-tar": string;
+            };
+        };
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                    "application/x-ndjson": components["schemas"]["ImageEvent"];
+                };
+            };
+            /** @description It is available. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadedImage"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            413: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
+        };
+    };
+    pruneImages: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Only images that have not been used for this many seconds; 0 means all.
+                     * @default 0
+                     */
+                    unused_for_s?: number;
+                    /**
+                     * @description Only report which images would be removed.
+                     * @default false
+                     */
+                    dry_run?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description What was removed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The ids of the images. */
+                        removed: string[];
+                        bytes: number;
+                        dry_run: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    getImage: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The image. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    removeImage: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            409: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    changeImage: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Every project may use it. */
+                    public?: boolean;
+                    pinned?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The image as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
             422: components["responses"]["Error"];
             503: components["responses"]["Wait"];
         };

@@ -55,10 +55,10 @@ class PipeReader {
 
 Result<> unpack_archive(HelperLink& link, Unpacker& unpacker) {
   PipeReader pipe(link.data(), link.request().most);
-  TarReader reader([&](char* bytes, std::size_t size) { return pipe.read(bytes, size); });
+  wire::TarReader reader([&](char* bytes, std::size_t size) { return pipe.read(bytes, size); });
   const auto unpack = [&]() -> Result<> {
     for (;;) {
-      TRY(const std::optional<TarEntry> entry, reader.next());
+      TRY(const std::optional<wire::TarEntry> entry, reader.next());
       if (!entry) break;
       TRY_OK(unpacker.take(*entry, reader));
     }

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kMaxFirstNames = 500'000;
 
-TarEntry entry_of(const struct stat& info, const std::string& path, TarType type) {
-  TarEntry entry;
+wire::TarEntry entry_of(const struct stat& info, const std::string& path, wire::TarType type) {
+  wire::TarEntry entry;
   entry.type = type;
   entry.name = path;
   entry.mode = info.st_mode & 07777u;
@@ -30,7 +30,7 @@ TarEntry entry_of(const struct stat& info, const std::string& path, TarType type
 
 }  // namespace
 
-Result<> ArchiveWriter::put(const TarEntry& entry) {
+Result<> ArchiveWriter::put(const wire::TarEntry& entry) {
   ++entries_;
   return out_.write(tar_header(entry));
 }
@@ -38,14 +38,14 @@ Result<> ArchiveWriter::put(const TarEntry& entry) {
 Result<> ArchiveWriter::add_directory(int dir, const std::string& path, bool opaque) {
   struct stat info {};
   if (::fstat(dir, &info) != 0) return fail_with(errno, path);
-  TarEntry entry = entry_of(info, path, TarType::kDirectory);
+  wire::TarEntry entry = entry_of(info, path, wire::TarType::kDirectory);
   entry.opaque = opaque;
   if (attributes_ == Attributes::kKeep) entry.xattrs = read_attributes(dir);
   return put(entry);
 }
 
 Result<> ArchiveWriter::add_removed(const std::string& path) {
-  TarEntry entry;
+  wire::TarEntry entry;
   entry.name = path;
   entry.removed = true;
   return put(entry);
@@ -58,19 +58,19 @@ Result<> ArchiveWriter::add(int dir, const std::string& name, const std::string&
     return fail_with(errno, path);
   }
   if (S_ISLNK(info.st_mode)) {
-    TarEntry entry = entry_of(info, path, TarType::kSymlink);
+    wire::TarEntry entry = entry_of(info, path, wire::TarType::kSymlink);
     char target[PATH_MAX];
     const ssize_t size = ::readlinkat(dir, name.c_str(), target, sizeof target);
     if (size <= 0) return {};  // it is something else by now
     entry.link.assign(target, static_cast<std::size_t>(size));
     return put(entry);
   }
-  if (S_ISFIFO(info.st_mode)) return put(entry_of(info, path, TarType::kFifo));
+  if (S_ISFIFO(info.st_mode)) return put(entry_of(info, path, wire::TarType::kFifo));
   if (!S_ISREG(info.st_mode)) return {};
-  return add_regular(dir, name, entry_of(info, path, TarType::kFile));
+  return add_regular(dir, name, entry_of(info, path, wire::TarType::kFile));
 }
 
-Result<> ArchiveWriter::add_regular(int dir, const std::string& name, TarEntry entry) {
+Result<> ArchiveWriter::add_regular(int dir, const std::string& name, wire::TarEntry entry) {
   struct stat info {};
   auto file = open_content(dir, name, false, info);
   if (!file) {
@@ -80,11 +80,11 @@ Result<> ArchiveWriter::add_regular(int dir, const std::string& name, TarEntry e
     }
     return fail(std::move(file.error()).context(entry.name));
   }
-  entry = entry_of(info, entry.name, TarType::kFile);
+  entry = entry_of(info, entry.name, wire::TarType::kFile);
   if (info.st_nlink > 1 && first_names_.size() < kMaxFirstNames) {
     const auto [first, is_new] = first_names_.try_emplace({info.st_dev, info.st_ino}, entry.name);
     if (!is_new) {
-      entry.type = TarType::kHardLink;
+      entry.type = wire::TarType::kHardLink;
       entry.link = first->second;
       return put(entry);
     }

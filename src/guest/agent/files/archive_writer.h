@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "guest/agent/files/helper_link.h"
-#include "guest/agent/files/tar_entry.h"
+#include "wire/tar/tar_entry.h"
 
 namespace glovebox::agent {
 
@@ -31,8 +31,8 @@ class ArchiveWriter {
   std::uint64_t entries() const { return entries_; }
 
  private:
-  Result<> add_regular(int dir, const std::string& name, TarEntry entry);
-  Result<> put(const TarEntry& entry);
+  Result<> add_regular(int dir, const std::string& name, wire::TarEntry entry);
+  Result<> put(const wire::TarEntry& entry);
 
   PipeWriter& out_;
   Attributes attributes_;

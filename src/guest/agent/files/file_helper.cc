@@ -32,6 +32,7 @@ constexpr Operation kOperations[] = {
     {wire::FileOp::kWatch, "watch", true, watch_files},
     {wire::FileOp::kSnapshotOut, "take a snapshot", true, snapshot_out},
     {wire::FileOp::kSnapshotIn, "unpack a snapshot", true, snapshot_in},
+    {wire::FileOp::kImageIn, "unpack an image into", true, image_in},
 };
 
 Result<> run(HelperLink& link, const HelperDescriptors& descriptors) {

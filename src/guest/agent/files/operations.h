@@ -20,5 +20,6 @@ Result<> tar_in(HelperLink& link);          // tar_in.cc
 Result<> watch_files(HelperLink& link);     // watch_files.cc
 Result<> snapshot_out(HelperLink& link);    // snapshot_out.cc
 Result<> snapshot_in(HelperLink& link);     // snapshot_in.cc
+Result<> image_in(HelperLink& link);        // image_in.cc
 
 }  // namespace glovebox::agent

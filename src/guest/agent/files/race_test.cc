@@ -105,11 +105,11 @@ TEST_F(LinkRace, CopyListAndArchiveReadNothingBehindALink) {
 
 TEST_F(LinkRace, UnpackingWritesNothingBehindALink) {
   const Swapper swapper(dir_ / "t/d", dir_ / "l");
-  TarEntry entry;
+  wire::TarEntry entry;
   entry.name = "d/f";
   entry.size = 4;
   entry.mode = 0644;
-  TarEntry deeper = entry;
+  wire::TarEntry deeper = entry;
   deeper.name = "d/d/f";
   const std::string archive = tar_header(entry) + "evil" + tar_padding(4) + tar_header(deeper) +
                               "evil" + tar_padding(4) + tar_end();

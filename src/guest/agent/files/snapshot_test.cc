@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "guest/agent/files/tar_reader.h"
+#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/testing/test_helper.h"
 
@@ -181,7 +181,7 @@ TEST(Snapshot, ReportsAnOpaqueDirectory) {
   const Answer out = take(dir, "first");
   ASSERT_EQ(out.error(), 0) << out.message();
   std::size_t at = 0;
-  TarReader reader([&](char* to, std::size_t size) {
+  wire::TarReader reader([&](char* to, std::size_t size) {
     const std::size_t some = std::min(size, out.data.size() - at);
     std::copy_n(out.data.data() + at, some, to);
     at += some;
@@ -192,7 +192,7 @@ TEST(Snapshot, ReportsAnOpaqueDirectory) {
     const auto entry = reader.next();
     ASSERT_TRUE(entry.has_value());
     if (!*entry) break;
-    if ((*entry)->type == TarType::kDirectory) opaque[(*entry)->name] = (*entry)->opaque;
+    if ((*entry)->type == wire::TarType::kDirectory) opaque[(*entry)->name] = (*entry)->opaque;
   }
   EXPECT_TRUE(opaque.at("opt/old"));
   EXPECT_FALSE(opaque.at("opt/merged/deep"));
@@ -212,8 +212,8 @@ TEST(Snapshot, IsRefusedWhenItIsTooLarge) {
   EXPECT_LE(out.data.size(), 100'000u);
 }
 
-TarEntry entry_of(TarType type, const std::string& name, const std::string& link = {}) {
-  TarEntry entry;
+wire::TarEntry entry_of(wire::TarType type, const std::string& name, const std::string& link = {}) {
+  wire::TarEntry entry;
   entry.type = type;
   entry.name = name;
   entry.link = link;
@@ -222,7 +222,7 @@ TarEntry entry_of(TarType type, const std::string& name, const std::string& link
 }
 
 std::string file_of(const std::string& name, const std::string& content) {
-  TarEntry entry = entry_of(TarType::kFile, name);
+  wire::TarEntry entry = entry_of(wire::TarType::kFile, name);
   entry.size = content.size();
   return tar_header(entry) + content + tar_padding(content.size());
 }
@@ -236,35 +236,35 @@ TEST(Snapshot, OfAHostileGuestReachesNothingButItsOwnLayers) {
     std::string archive;
     int error;
   };
-  TarEntry gone = entry_of(TarType::kFile, "data");
+  wire::TarEntry gone = entry_of(wire::TarType::kFile, "data");
   gone.removed = true;
-  TarEntry gone_proc = entry_of(TarType::kFile, "proc");
+  wire::TarEntry gone_proc = entry_of(wire::TarType::kFile, "proc");
   gone_proc.removed = true;
-  TarEntry opaque_data = entry_of(TarType::kDirectory, "data");
+  wire::TarEntry opaque_data = entry_of(wire::TarType::kDirectory, "data");
   opaque_data.opaque = true;
-  TarEntry opaque_root = entry_of(TarType::kDirectory, ".");
+  wire::TarEntry opaque_root = entry_of(wire::TarType::kDirectory, ".");
   opaque_root.opaque = true;
-  TarEntry device = entry_of(TarType::kCharDevice, "etc/mem");
+  wire::TarEntry device = entry_of(wire::TarType::kCharDevice, "etc/mem");
   const Case cases[] = {
-      {tar_header(entry_of(TarType::kSymlink, "proc", "/etc")), EPERM},
-      {tar_header(entry_of(TarType::kSymlink, "dev", "/etc")), EPERM},
-      {tar_header(entry_of(TarType::kSymlink, "usr", "/etc")), EPERM},
+      {tar_header(entry_of(wire::TarType::kSymlink, "proc", "/etc")), EPERM},
+      {tar_header(entry_of(wire::TarType::kSymlink, "dev", "/etc")), EPERM},
+      {tar_header(entry_of(wire::TarType::kSymlink, "usr", "/etc")), EPERM},
       {file_of("proc/sys/kernel/core_pattern", "x"), EPERM},
       {file_of("dev/null", "x"), EPERM},
       {file_of("./dev/shm/x", "x"), EPERM},
       {tar_header(gone_proc), EPERM},
       {tar_header(device), EPERM},
       {file_of("../x", "x"), EINVAL},
-      {tar_header(entry_of(TarType::kSymlink, "home/user", "/proc/self")) +
+      {tar_header(entry_of(wire::TarType::kSymlink, "home/user", "/proc/self")) +
            file_of("home/user/attr", "x"),
        ELOOP},
-      {tar_header(entry_of(TarType::kSymlink, "etc", "/dev")) + file_of("etc/null", "x"), ELOOP},
-      {tar_header(entry_of(TarType::kHardLink, "etc/h", "data/own")), 0},  // passed over
+      {tar_header(entry_of(wire::TarType::kSymlink, "etc", "/dev")) + file_of("etc/null", "x"), ELOOP},
+      {tar_header(entry_of(wire::TarType::kHardLink, "etc/h", "data/own")), 0},  // passed over
       {tar_header(gone), 0},
       {tar_header(opaque_data), 0},
       {tar_header(opaque_root), 0},
       {file_of("data/own", "evil"), 0},
-      {tar_header(entry_of(TarType::kSymlink, "data", "/etc")), 0},
+      {tar_header(entry_of(wire::TarType::kSymlink, "data", "/etc")), 0},
   };
   int number = 0;
   for (const Case& each : cases) {
@@ -282,9 +282,9 @@ TEST(Snapshot, LinksInPlaceOfStandardDirectoriesAreUnpackedAsTheyAre) {
   const TestDir dir;
   make_template(dir);
   REQUIRE_MOUNTS(dir);
-  const std::string archive = tar_header(entry_of(TarType::kSymlink, "etc", "/proc/1/root/etc")) +
-                              tar_header(entry_of(TarType::kSymlink, "home/user", "/dev")) +
-                              tar_header(entry_of(TarType::kSymlink, "tmp", "..")) + tar_end();
+  const std::string archive = tar_header(entry_of(wire::TarType::kSymlink, "etc", "/proc/1/root/etc")) +
+                              tar_header(entry_of(wire::TarType::kSymlink, "home/user", "/dev")) +
+                              tar_header(entry_of(wire::TarType::kSymlink, "tmp", "..")) + tar_end();
   const Answer answer = give(dir, "first", archive);
   ASSERT_EQ(answer.error(), 0) << answer.message();
   inside(dir, "first", [] { return is_link("/etc") && is_link("/home/user") && is_link("/tmp"); });

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/agent/files/tar_reader.h"
+#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/unpacker.h"
@@ -17,9 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using wire::FileOp;
 
-TarReader reader_of(std::string bytes) {
+wire::TarReader reader_of(std::string bytes) {
   auto at = std::make_shared<std::size_t>(0);
-  return TarReader([bytes = std::move(bytes), at](char* to, std::size_t size) {
+  return wire::TarReader([bytes = std::move(bytes), at](char* to, std::size_t size) {
     // In odd pieces, as a pipe has them.
     const std::size_t some = std::min({size, bytes.size() - *at, std::size_t{333}});
     std::copy_n(bytes.data() + *at, some, to);
@@ -28,22 +28,22 @@ TarReader reader_of(std::string bytes) {
   });
 }
 
-TarEntry file_entry(const std::string& name, std::uint64_t size = 0) {
-  TarEntry entry;
+wire::TarEntry file_entry(const std::string& name, std::uint64_t size = 0) {
+  wire::TarEntry entry;
   entry.name = name;
   entry.mode = 0644;
   entry.size = size;
   return entry;
 }
 
-TarEntry link_entry(TarType type, const std::string& name, const std::string& link) {
-  TarEntry entry = file_entry(name);
+wire::TarEntry link_entry(wire::TarType type, const std::string& name, const std::string& link) {
+  wire::TarEntry entry = file_entry(name);
   entry.type = type;
   entry.link = link;
   return entry;
 }
 
-std::string with_content(const TarEntry& entry, const std::string& content) {
+std::string with_content(const wire::TarEntry& entry, const std::string& content) {
   return tar_header(entry) + content + tar_padding(content.size());
 }
 
@@ -72,7 +72,7 @@ void make_tree(const TestDir& dir) {
 }
 
 TEST(Tar, EveryFieldComesBackAsItWas) {
-  TarEntry entry = file_entry(std::string(500, 'n') + "/" + odd_name(), 9'000'000'000'000);
+  wire::TarEntry entry = file_entry(std::string(500, 'n') + "/" + odd_name(), 9'000'000'000'000);
   entry.mode = 04755;
   entry.uid = 4'000'000'000;
   entry.gid = 3'000'000'000;
@@ -80,11 +80,11 @@ TEST(Tar, EveryFieldComesBackAsItWas) {
   entry.mtime_ns = 250'000'000;
   entry.xattrs = {{"user.a", std::string("b\0\n=", 4)}, {"user.c", ""}};
   entry.opaque = true;
-  TarReader reader = reader_of(tar_header(entry));
+  wire::TarReader reader = reader_of(tar_header(entry));
   EXPECT_EQ(**reader.next(), entry);
-  TarEntry link = link_entry(TarType::kSymlink, "l", std::string(3000, 't'));
+  wire::TarEntry link = link_entry(wire::TarType::kSymlink, "l", std::string(3000, 't'));
   link.removed = true;
-  TarReader again = reader_of(tar_header(link) + tar_end());
+  wire::TarReader again = reader_of(tar_header(link) + tar_end());
   EXPECT_EQ(**again.next(), link);
   EXPECT_FALSE(again.next()->has_value());
 }
@@ -93,7 +93,7 @@ TEST(Tar, WhatIsCutIsRefused) {
   const std::string archive =
       with_content(file_entry(std::string(200, 'a'), 700), std::string(700, 'x')) + tar_end();
   for (const std::size_t size : {1u, 511u, 512u, 800u, 1024u, 1536u, 1600u, 2048u, 2559u}) {
-    TarReader reader = reader_of(archive.substr(0, size));
+    wire::TarReader reader = reader_of(archive.substr(0, size));
     bool failed = false;
     for (;;) {
       const auto entry = reader.next();
@@ -126,14 +126,14 @@ TEST(TarOut, IsReadByTheSystemsTar) {
 TEST(TarOut, OfAFileHasItsNameAndWhatIsLinkedTwiceIsThereOnce) {
   const TestDir dir;
   ASSERT_TRUE(shell("cd '" + dir.path() + "' && mkdir t && echo 123 > t/a && ln t/a t/b"));
-  TarReader both = reader_of(run_helper(request_for(FileOp::kTarOut, dir / "t")).data);
+  wire::TarReader both = reader_of(run_helper(request_for(FileOp::kTarOut, dir / "t")).data);
   EXPECT_EQ((*both.next())->name, ".");
   EXPECT_EQ((*both.next())->name, "a");
-  const TarEntry second = **both.next();
-  EXPECT_EQ(second.type, TarType::kHardLink);
+  const wire::TarEntry second = **both.next();
+  EXPECT_EQ(second.type, wire::TarType::kHardLink);
   EXPECT_EQ(second.link, "a");
-  TarReader one = reader_of(run_helper(request_for(FileOp::kTarOut, dir / "t/a")).data);
-  const TarEntry entry = **one.next();
+  wire::TarReader one = reader_of(run_helper(request_for(FileOp::kTarOut, dir / "t/a")).data);
+  const wire::TarEntry entry = **one.next();
   EXPECT_EQ(entry.name, "a");
   EXPECT_EQ(entry.size, 4u);
   EXPECT_EQ(run_helper(request_for(FileOp::kTarOut, dir / "none")).error(), ENOENT);
@@ -191,17 +191,17 @@ TEST(TarIn, NothingLeadsOutOfTheDirectory) {
   const Case cases[] = {
       {with_content(file_entry("../out/evil", 4), "evil"), EINVAL},
       {with_content(file_entry("a/../../out/evil", 4), "evil"), EINVAL},
-      {tar_header(link_entry(TarType::kSymlink, "l", out)) + payload, ELOOP},
-      {tar_header(link_entry(TarType::kSymlink, "l", "../out")) + payload, ELOOP},
-      {tar_header(link_entry(TarType::kHardLink, "h", "../out/secret")), EINVAL},
-      {tar_header(link_entry(TarType::kHardLink, "h", out + "/secret")), ENOENT},
-      {tar_header(link_entry(TarType::kSymlink, "l", out)) +
-           tar_header(link_entry(TarType::kHardLink, "h", "l/secret")),
+      {tar_header(link_entry(wire::TarType::kSymlink, "l", out)) + payload, ELOOP},
+      {tar_header(link_entry(wire::TarType::kSymlink, "l", "../out")) + payload, ELOOP},
+      {tar_header(link_entry(wire::TarType::kHardLink, "h", "../out/secret")), EINVAL},
+      {tar_header(link_entry(wire::TarType::kHardLink, "h", out + "/secret")), ENOENT},
+      {tar_header(link_entry(wire::TarType::kSymlink, "l", out)) +
+           tar_header(link_entry(wire::TarType::kHardLink, "h", "l/secret")),
        ELOOP},
-      {tar_header(link_entry(TarType::kCharDevice, "null", "")), EPERM},
-      {tar_header(link_entry(TarType::kBlockDevice, "disk", "")), EPERM},
-      {tar_header(link_entry(TarType::kSymlink, "d", out)) +
-           tar_header(link_entry(TarType::kDirectory, "d", "")),
+      {tar_header(link_entry(wire::TarType::kCharDevice, "null", "")), EPERM},
+      {tar_header(link_entry(wire::TarType::kBlockDevice, "disk", "")), EPERM},
+      {tar_header(link_entry(wire::TarType::kSymlink, "d", out)) +
+           tar_header(link_entry(wire::TarType::kDirectory, "d", "")),
        EEXIST},
   };
   for (const Case& each : cases) {
@@ -211,7 +211,7 @@ TEST(TarIn, NothingLeadsOutOfTheDirectory) {
                       in + "'"));
   }
   // A file in place of a link: the link is replaced, and not what it leads to.
-  const std::string through = tar_header(link_entry(TarType::kSymlink, "s", out + "/secret")) +
+  const std::string through = tar_header(link_entry(wire::TarType::kSymlink, "s", out + "/secret")) +
                               with_content(file_entry("s", 4), "evil") + tar_end();
   EXPECT_EQ(unpack(through, in).error(), 0);
   EXPECT_EQ(read_whole(out + "/secret"), "secret\n");
@@ -233,7 +233,7 @@ TEST(TarIn, RefusesWhatIsTooLargeCutOrNoArchive) {
 
 TEST(TarIn, DropsSetuidAndGivesFilesToTheUser) {
   const TestDir dir;
-  TarEntry entry = file_entry("a");
+  wire::TarEntry entry = file_entry("a");
   entry.mode = 06755;
   entry.uid = 1234;
   ASSERT_EQ(unpack(tar_header(entry) + tar_end(), dir.path()).error(), 0);
@@ -262,11 +262,11 @@ TEST(TarIn, ReportsThatTheDiskIsFull) {
 }
 
 Result<> unpack_layer(const std::string& archive, const TestDir& dir) {
-  TarReader reader = reader_of(archive);
+  wire::TarReader reader = reader_of(archive);
   UniqueFd top(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Unpacker unpacker(std::move(top), UniqueFd(), UnpackRules{.snapshot = false, .layer = true});
   for (;;) {
-    TRY(const std::optional<TarEntry> entry, reader.next());
+    TRY(const std::optional<wire::TarEntry> entry, reader.next());
     if (!entry) return unpacker.finish();
     TRY_OK(unpacker.take(*entry, reader));
   }
@@ -279,12 +279,12 @@ unsigned mode_of(const std::string& path) {
 
 TEST(TarInALayer, AllUsersCanReadItAndOnlyTheOwnerCanWriteIt) {
   const TestDir dir;
-  TarEntry program = file_entry("bin/program");
+  wire::TarEntry program = file_entry("bin/program");
   program.mode = 06711;
-  TarEntry secret = file_entry("secret");
+  wire::TarEntry secret = file_entry("secret");
   secret.mode = 0;
-  TarEntry open = file_entry("open");
-  open.type = TarType::kDirectory;
+  wire::TarEntry open = file_entry("open");
+  open.type = wire::TarType::kDirectory;
   open.mode = 01777;
   ASSERT_TRUE(
       unpack_layer(tar_header(program) + tar_header(secret) + tar_header(open) + tar_end(), dir));
@@ -296,12 +296,12 @@ TEST(TarInALayer, AllUsersCanReadItAndOnlyTheOwnerCanWriteIt) {
 
 TEST(TarInALayer, HasFilesDirectoriesAndLinksOnly) {
   const TestDir dir;
-  for (const TarType type : {TarType::kFifo, TarType::kCharDevice, TarType::kBlockDevice}) {
+  for (const wire::TarType type : {wire::TarType::kFifo, wire::TarType::kCharDevice, wire::TarType::kBlockDevice}) {
     EXPECT_FALSE(unpack_layer(tar_header(link_entry(type, "odd", "")) + tar_end(), dir));
     EXPECT_EQ(mode_of(dir / "odd"), ~0u);
   }
   EXPECT_TRUE(
-      unpack_layer(tar_header(link_entry(TarType::kSymlink, "link", "/x")) + tar_end(), dir));
+      unpack_layer(tar_header(link_entry(wire::TarType::kSymlink, "link", "/x")) + tar_end(), dir));
 }
 
 TEST(TarOut, OfTheSameTreeIsTheSameWhateverOrderItWasMadeIn) {

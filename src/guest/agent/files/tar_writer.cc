@@ -19,19 +19,19 @@ constexpr Field kName{0, 100}, kMode{100, 8}, kUid{108, 8}, kGid{116, 8}, kSize{
 constexpr std::uint64_t kMaxSmall = 07777777;      // seven octal digits
 constexpr std::uint64_t kMaxLarge = 077777777777;  // eleven
 
-char letter_of(TarType type) {
+char letter_of(wire::TarType type) {
   switch (type) {
-    case TarType::kHardLink:
+    case wire::TarType::kHardLink:
       return '1';
-    case TarType::kSymlink:
+    case wire::TarType::kSymlink:
       return '2';
-    case TarType::kCharDevice:
+    case wire::TarType::kCharDevice:
       return '3';
-    case TarType::kBlockDevice:
+    case wire::TarType::kBlockDevice:
       return '4';
-    case TarType::kDirectory:
+    case wire::TarType::kDirectory:
       return '5';
-    case TarType::kFifo:
+    case wire::TarType::kFifo:
       return '6';
     default:
       return '0';
@@ -50,8 +50,8 @@ void put_octal(std::string& block, Field field, std::uint64_t value) {
   put(block, field, digits);
 }
 
-std::string classic(const TarEntry& entry, const std::string& name, char letter) {
-  std::string block(kTarBlock, '\0');
+std::string classic(const wire::TarEntry& entry, const std::string& name, char letter) {
+  std::string block(wire::kTarBlock, '\0');
   put(block, kName, name);
   put_octal(block, kMode, entry.mode & 07777u);
   put_octal(block, kUid, std::min<std::uint64_t>(entry.uid, kMaxSmall));
@@ -101,7 +101,7 @@ std::string time_text(std::int64_t seconds, std::uint32_t nanoseconds) {
   return text + fraction;
 }
 
-std::string records_of(const TarEntry& entry, const std::string& name) {
+std::string records_of(const wire::TarEntry& entry, const std::string& name) {
   std::string records;
   if (name.size() > kName.size) add_record(records, "path", name);
   if (entry.link.size() > kLink.size) add_record(records, "linkpath", entry.link);
@@ -121,13 +121,13 @@ std::string records_of(const TarEntry& entry, const std::string& name) {
 
 }  // namespace
 
-std::string tar_header(const TarEntry& entry) {
+std::string tar_header(const wire::TarEntry& entry) {
   std::string name = entry.name;
-  if (entry.type == TarType::kDirectory) name += '/';
+  if (entry.type == wire::TarType::kDirectory) name += '/';
   const std::string records = records_of(entry, name);
   std::string bytes;
   if (!records.empty()) {
-    TarEntry pax;
+    wire::TarEntry pax;
     pax.mode = 0644;
     pax.size = records.size();
     bytes = classic(pax, "././@PaxHeader", 'x') + records + tar_padding(records.size());
@@ -136,10 +136,10 @@ std::string tar_header(const TarEntry& entry) {
 }
 
 std::string tar_padding(std::uint64_t size) {
-  const auto over = static_cast<std::size_t>(size % kTarBlock);
-  return std::string(over == 0 ? 0 : kTarBlock - over, '\0');
+  const auto over = static_cast<std::size_t>(size % wire::kTarBlock);
+  return std::string(over == 0 ? 0 : wire::kTarBlock - over, '\0');
 }
 
-std::string tar_end() { return std::string(2 * kTarBlock, '\0'); }
+std::string tar_end() { return std::string(2 * wire::kTarBlock, '\0'); }
 
 }  // namespace glovebox::agent

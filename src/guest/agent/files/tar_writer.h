@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "guest/agent/files/tar_entry.h"
+#include "wire/tar/tar_entry.h"
 
 namespace glovebox::agent {
 
 // Everything before the content: a pax header where the classic fields do not hold it, and the
 // entry's own. Fails never: what does not fit goes into pax, which has no bounds.
-std::string tar_header(const TarEntry& entry);
+std::string tar_header(const wire::TarEntry& entry);
 // Behind that much content.
 std::string tar_padding(std::uint64_t size);
 // Behind the last entry.

@@ -7,17 +7,16 @@
 
 #include <algorithm>
 
-#include "base/write_all.h"
 #include "guest/agent/files/copy_tree.h"
 #include "guest/agent/files/extended_attributes.h"
 #include "guest/agent/files/remove_tree.h"
 #include "guest/agent/files/resolved_path.h"
+#include "guest/agent/files/tar_content.h"
 
 namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kMaxDirectories = 1'000'000;
-constexpr std::size_t kUnpackAtOnce = 256 * 1024;
 constexpr std::size_t kMaxStep = 2048;  // of a path that is opened in one call
 constexpr int kMaxTries = 8;            // if a process keeps creating things in its way
 
@@ -25,20 +24,16 @@ tl::unexpected<Error> refuse(const std::string& why) {
   return fail(Error(Errc::kPolicy, why, EPERM));
 }
 
-timespec time_of(const TarEntry& entry) {
+timespec time_of(const wire::TarEntry& entry) {
   timespec time{};
   time.tv_sec = entry.mtime_s;
   time.tv_nsec = static_cast<long>(entry.mtime_ns);
   return time;
 }
 
-unsigned layer_mode(const TarEntry& entry) {
-  const bool can_be_run = entry.type == TarType::kDirectory || (entry.mode & 0100u) != 0;
+unsigned layer_mode(const wire::TarEntry& entry) {
+  const bool can_be_run = entry.type == wire::TarType::kDirectory || (entry.mode & 0100u) != 0;
   return can_be_run ? 0755 : 0644;
-}
-
-bool all_zero(std::string_view bytes) {
-  return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
 }  // namespace
@@ -131,7 +126,7 @@ Result<> Unpacker::remove_existing(const Location& location) {
   return remove_tree_at(location.dir, location.name, OtherMounts::kLeave, removed);
 }
 
-Result<> Unpacker::apply_attributes(int fd, const TarEntry& entry) {
+Result<> Unpacker::apply_attributes(int fd, const wire::TarEntry& entry) {
   unsigned mode = entry.mode & 01777u;
   if (rules_.snapshot) {
     if (::fchown(fd, entry.uid, entry.gid) != 0) return fail_with(errno);
@@ -145,7 +140,7 @@ Result<> Unpacker::apply_attributes(int fd, const TarEntry& entry) {
   return {};
 }
 
-void Unpacker::apply_attributes_by_name(const Location& location, const TarEntry& entry) {
+void Unpacker::apply_attributes_by_name(const Location& location, const wire::TarEntry& entry) {
   if (rules_.snapshot) {
     (void)!::fchownat(location.dir, location.name.c_str(), entry.uid, entry.gid,
                       AT_SYMLINK_NOFOLLOW);
@@ -155,7 +150,7 @@ void Unpacker::apply_attributes_by_name(const Location& location, const TarEntry
 }
 
 Result<> Unpacker::make_directory(const Location& location, const std::string& path,
-                                  const TarEntry& entry) {
+                                  const wire::TarEntry& entry) {
   for (int tries = 0; ::mkdirat(location.dir, location.name.c_str(), 0700) != 0; ++tries) {
     if (errno != EEXIST) return fail_with(errno);
     auto there = open_path(location.dir, location.name, O_RDONLY | O_DIRECTORY, 0, resolve());
@@ -175,7 +170,7 @@ Result<> Unpacker::make_directory(const Location& location, const std::string& p
   return {};
 }
 
-Result<> Unpacker::write_file(const Location& location, const TarEntry& entry, TarReader& reader) {
+Result<> Unpacker::write_file(const Location& location, const wire::TarEntry& entry, wire::TarReader& reader) {
   UniqueFd file;
   for (int tries = 0; !file; ++tries) {
     auto made =
@@ -186,35 +181,14 @@ Result<> Unpacker::write_file(const Location& location, const TarEntry& entry, T
     if (made) file = std::move(*made);
     if (!file) TRY_OK(remove_existing(location));
   }
-  std::string buffer(kUnpackAtOnce, '\0');
-  std::size_t have = 0;
-  std::uint64_t written = 0;
-  const auto put = [&]() -> Result<> {
-    const std::string_view piece = std::string_view(buffer).substr(0, have);
-    // What is all zeros becomes a hole again.
-    if (all_zero(piece)) {
-      if (::lseek(file.get(), static_cast<off_t>(have), SEEK_CUR) < 0) return fail_with(errno);
-    } else if (auto outcome = write_all(file.get(), piece); !outcome) {
-      return fail_with(outcome.error().sys_errno());
-    }
-    written += have;
-    have = 0;
-    return {};
-  };
-  while (written + have < entry.size) {
-    TRY(const std::size_t got, reader.read(buffer.data() + have, buffer.size() - have));
-    have += got;
-    if (have == buffer.size()) TRY_OK(put());
-  }
-  TRY_OK(put());
-  if (::ftruncate(file.get(), static_cast<off_t>(written)) != 0) return fail_with(errno);
+  TRY(const std::uint64_t written, write_content(file.get(), entry, reader));
   unpacked_.bytes += written;
   return apply_attributes(file.get(), entry);
 }
 
 // A second name of what the archive had before, or of what is in the directory already.
 Result<> Unpacker::link_file(const Location& location, const std::string& path,
-                             const TarEntry& entry) {
+                             const wire::TarEntry& entry) {
   TRY(const std::string target, clean_name(entry.link));
   if (target.empty()) return refuse("hard link to a directory");
   if (target == path) return {};
@@ -236,7 +210,7 @@ Result<> Unpacker::link_file(const Location& location, const std::string& path,
   }
 }
 
-Result<> Unpacker::unpack(const std::string& path, const TarEntry& entry, TarReader& reader) {
+Result<> Unpacker::unpack(const std::string& path, const wire::TarEntry& entry, wire::TarReader& reader) {
   if (entry.removed) {
     if (!rules_.snapshot) return {};
     auto location = find(path, Missing::kFail);
@@ -250,18 +224,18 @@ Result<> Unpacker::unpack(const std::string& path, const TarEntry& entry, TarRea
   }
   TRY(const Location location, find(path, Missing::kMake));
   switch (entry.type) {
-    case TarType::kDirectory:
+    case wire::TarType::kDirectory:
       return make_directory(location, path, entry);
-    case TarType::kFile:
+    case wire::TarType::kFile:
       return write_file(location, entry, reader);
-    case TarType::kHardLink:
+    case wire::TarType::kHardLink:
       return link_file(location, path, entry);
-    case TarType::kSymlink:
-    case TarType::kFifo: {
-      if (rules_.layer && entry.type == TarType::kFifo)
+    case wire::TarType::kSymlink:
+    case wire::TarType::kFifo: {
+      if (rules_.layer && entry.type == wire::TarType::kFifo)
         return refuse("a layer cannot contain a FIFO");
       const auto make = [&] {
-        return entry.type == TarType::kFifo
+        return entry.type == wire::TarType::kFifo
                    ? ::mkfifoat(location.dir, location.name.c_str(), entry.mode & 0777u)
                    : ::symlinkat(entry.link.c_str(), location.dir, location.name.c_str());
       };
@@ -272,20 +246,20 @@ Result<> Unpacker::unpack(const std::string& path, const TarEntry& entry, TarRea
       apply_attributes_by_name(location, entry);
       return {};
     }
-    case TarType::kCharDevice:
-    case TarType::kBlockDevice:
+    case wire::TarType::kCharDevice:
+    case wire::TarType::kBlockDevice:
       return refuse("devices cannot be unpacked");
-    case TarType::kOther:
+    case wire::TarType::kOther:
       return {};
   }
   return {};
 }
 
-Result<> Unpacker::take(const TarEntry& entry, TarReader& reader) {
+Result<> Unpacker::take(const wire::TarEntry& entry, wire::TarReader& reader) {
   TRY(const std::string path, clean_name(entry.name));
   if (path.empty()) {
     // The top itself: it is as it is.
-    if (entry.type == TarType::kDirectory) return {};
+    if (entry.type == wire::TarType::kDirectory) return {};
     return fail(
         Error(Errc::kInvalidArgument, "the archive contains an entry without a name", EINVAL));
   }
@@ -295,7 +269,7 @@ Result<> Unpacker::take(const TarEntry& entry, TarReader& reader) {
       return refuse(path + " cannot be part of a snapshot");
     }
     if (path == "usr") {
-      if (entry.type != TarType::kDirectory || entry.removed) {
+      if (entry.type != wire::TarType::kDirectory || entry.removed) {
         return refuse("usr must be a directory");
       }
       return {};

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "guest/agent/files/tar_reader.h"
+#include "wire/tar/tar_reader.h"
 
 namespace glovebox::agent {
 
@@ -32,7 +32,7 @@ class Unpacker {
       : top_(std::move(top)), usr_(std::move(usr)), rules_(rules) {}
 
   // One entry, its content from `reader`.
-  Result<> take(const TarEntry& entry, TarReader& reader);
+  Result<> take(const wire::TarEntry& entry, wire::TarReader& reader);
   // Modes and times of directories: only now nothing is put into them any more.
   Result<> finish();
 
@@ -47,20 +47,20 @@ class Unpacker {
   };
   struct Directory {
     std::string path;
-    TarEntry entry;
+    wire::TarEntry entry;
   };
 
   Result<Location> find(const std::string& path, Missing missing);
   Result<UniqueFd> open_parent(std::string_view parent, Missing missing);
   Result<UniqueFd> walk(int start, std::string_view path, Missing missing);
   Result<UniqueFd> create_path(int start, std::string_view path);
-  Result<> unpack(const std::string& path, const TarEntry& entry, TarReader& reader);
-  Result<> make_directory(const Location& location, const std::string& path, const TarEntry& entry);
-  Result<> write_file(const Location& location, const TarEntry& entry, TarReader& reader);
-  Result<> link_file(const Location& location, const std::string& path, const TarEntry& entry);
+  Result<> unpack(const std::string& path, const wire::TarEntry& entry, wire::TarReader& reader);
+  Result<> make_directory(const Location& location, const std::string& path, const wire::TarEntry& entry);
+  Result<> write_file(const Location& location, const wire::TarEntry& entry, wire::TarReader& reader);
+  Result<> link_file(const Location& location, const std::string& path, const wire::TarEntry& entry);
   Result<> remove_existing(const Location& location);
-  Result<> apply_attributes(int fd, const TarEntry& entry);
-  void apply_attributes_by_name(const Location& location, const TarEntry& entry);
+  Result<> apply_attributes(int fd, const wire::TarEntry& entry);
+  void apply_attributes_by_name(const Location& location, const wire::TarEntry& entry);
   std::uint64_t resolve() const;
 
   UniqueFd top_;

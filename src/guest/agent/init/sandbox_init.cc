@@ -329,6 +329,8 @@ Result<> prepare_landlock(Setup& setup) {
   sys::LandlockPaths paths;
   paths.readable = {"/"};
   paths.writable = {"/home", "/tmp", "/var/tmp", "/dev/shm"};
+  // An image's own user owns any directories that the image gives it.
+  if (setup.plan.image) paths.writable = {"/"};
   paths.devices = {"/dev"};
   for (std::size_t i = 0; i < setup.plan.mounts.size(); ++i) {
     if (setup.plan.mount_is_writable[i] != 0) paths.writable.push_back(setup.plan.mounts[i].str());

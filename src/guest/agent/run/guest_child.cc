@@ -84,6 +84,7 @@ int set_rlimits(const GuestPlan& plan) noexcept {
 }
 
 int become_the_user(const GuestPlan& plan) noexcept {
+  if (plan.has_identity) return become_session_user(plan.identity);
   if (!plan.change_user) return 0;
   if (::syscall(SYS_setgroups, 0, nullptr) != 0) return errno;
   if (::syscall(SYS_setresgid, kGuestGid, kGuestGid, kGuestGid) != 0) return errno;

@@ -33,8 +33,10 @@ struct GuestPlan {
   ExtraFilter extra_filter = ExtraFilter::kNone;
   const RlimitEntry* rlimits = nullptr;
   std::size_t rlimit_count = 0;
-  // In a session: the user to become, who may become root inside again; see session_child.h.
+  // In a session: the user to become, who may become root inside again; see session_child.h. In a
+  // run: the user to become if it is not the sandbox's own, without any capability.
   bool session = false;
+  bool has_identity = false;
   SessionIdentity identity;
   SetuidFiles setuid_files = SetuidFiles::kRefused;
   int landlock_fd = -1;  // -1: this kernel does not have it, or it is a session

@@ -10,6 +10,7 @@
 
 #include "guest/agent/run/guest_child.h"
 #include "guest/agent/run/guest_files.h"
+#include "guest/agent/session/session_user.h"
 
 namespace glovebox::agent {
 namespace {
@@ -181,6 +182,11 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
   failure_write.reset(::fcntl(failure_write.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   if (!failure_write) return failed("pipe", errno);
 
+  std::optional<SessionUser> user;
+  if (!exec.user.empty()) {
+    user = look_up_user(exec.user);
+    if (!user) return failed("find the user", ENOENT);
+  }
   ExecSpec resolved = exec;
   resolved.argv[0] = find_program(exec);
   const std::vector<char*> argv = pointers_to(resolved.argv);
@@ -195,6 +201,11 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
   for (const UniqueFd& fd : streams.more) child.more_fds[child.more_count++] = fd.get();
   child.terminal = exec.terminal.has_value();
   child.change_user = plan.change_user;
+  if (user) {
+    child.has_identity = true;
+    child.identity = {user->uid, user->gid, user->groups.data(), user->groups.size(),
+                      plan.change_user};
+  }
   child.reset_oom_score = !plan.process;
   if (plan.process) child.extra_filter = plan.process->filter;
   child.rlimits = rlimits.data();

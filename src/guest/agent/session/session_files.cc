@@ -31,6 +31,7 @@ Data data_of(wire::FileOp op) {
     case wire::FileOp::kWrite:
     case wire::FileOp::kTarIn:
     case wire::FileOp::kSnapshotIn:
+    case wire::FileOp::kImageIn:
       return Data::kFromServer;
     default:
       return Data::kNone;

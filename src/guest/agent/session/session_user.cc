@@ -107,15 +107,34 @@ std::string read_etc(const char* path) {
   return text;
 }
 
+std::optional<gid_t> group_id(std::string_view group, std::string_view wanted) {
+  const auto number = parse_id(wanted);
+  std::optional<gid_t> found;
+  for_each_row(group, 3, [&](const std::vector<std::string_view>& fields) {
+    if (fields[0] == wanted) found = parse_id(fields[2]);
+    return found.has_value();
+  });
+  return found ? found : number;
+}
+
 }  // namespace
 
 std::optional<SessionUser> find_user(std::string_view passwd, std::string_view group,
                                      const std::string& wanted) {
-  auto user = from_passwd(passwd.substr(0, kMaxUserFile), wanted);
-  if (!user) user = without_entry(wanted);
+  const std::size_t colon = wanted.find(':');
+  const std::string name = wanted.substr(0, colon);
+  auto user = from_passwd(passwd.substr(0, kMaxUserFile), name);
+  if (!user) user = without_entry(name);
   if (!user) return std::nullopt;
   if (user->home.empty() || user->home[0] != '/') user->home = "/";
-  add_groups(group.substr(0, kMaxUserFile), *user);
+  if (colon == std::string::npos) {
+    add_groups(group.substr(0, kMaxUserFile), *user);
+    return user;
+  }
+  // As of an image's USER: this group and no other.
+  const auto gid = group_id(group.substr(0, kMaxUserFile), wanted.substr(colon + 1));
+  if (!gid) return std::nullopt;
+  user->gid = *gid;
   return user;
 }
 

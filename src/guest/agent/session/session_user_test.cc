@@ -38,6 +38,20 @@ TEST(SessionUser, IsFoundByNameAndByNumber) {
   EXPECT_EQ(find_user(kPasswd, kGroup, "noshell")->shell, "");
 }
 
+TEST(SessionUser, AGroupBehindAColonIsTheOnlyOne) {
+  for (const char* wanted : {"user:docker", "1000:44", "user:44", "1000:docker"}) {
+    const auto user = find_user(kPasswd, kGroup, wanted);
+    ASSERT_TRUE(user) << wanted;
+    EXPECT_EQ(user->uid, 1000u);
+    EXPECT_EQ(user->gid, 44u);
+    EXPECT_TRUE(user->groups.empty()) << wanted;
+  }
+  EXPECT_EQ(find_user("", "", "7:8")->gid, 8u);
+  for (const char* wanted : {"user:", "user:nothing", ":docker", "nothing:docker", "user:70000"}) {
+    EXPECT_FALSE(find_user(kPasswd, kGroup, wanted)) << wanted;
+  }
+}
+
 TEST(SessionUser, ANumberNeedsNoEntryANameDoes) {
   const auto user = find_user(kPasswd, kGroup, "1234");
   ASSERT_TRUE(user);

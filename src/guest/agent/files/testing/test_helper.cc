@@ -21,7 +21,7 @@ constexpr int kDeadlineMs = 60'000;
 
 bool is_input(wire::FileOp op) {
   return op == wire::FileOp::kWrite || op == wire::FileOp::kTarIn ||
-         op == wire::FileOp::kSnapshotIn;
+         op == wire::FileOp::kSnapshotIn || op == wire::FileOp::kImageIn;
 }
 bool has_pipe(wire::FileOp op) {
   return is_input(op) || op == wire::FileOp::kRead || op == wire::FileOp::kList ||

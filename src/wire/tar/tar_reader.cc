@@ -1,10 +1,10 @@
-#include "guest/agent/files/tar_reader.h"
+#include "wire/tar/tar_reader.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
-namespace glovebox::agent {
+namespace glovebox::wire {
 namespace {
 
 constexpr std::uint64_t kMaxContent = INT64_MAX / 2;
@@ -293,4 +293,4 @@ Result<std::optional<TarEntry>> TarReader::next() {
   return std::optional<TarEntry>();
 }
 
-}  // namespace glovebox::agent
+}  // namespace glovebox::wire

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace glovebox::agent {
+namespace glovebox::wire {
 
 inline constexpr std::size_t kTarBlock = 512;
 
@@ -38,4 +38,4 @@ struct TarEntry {
   bool operator==(const TarEntry&) const = default;
 };
 
-}  // namespace glovebox::agent
+}  // namespace glovebox::wire

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "guest/agent/files/tar_entry.h"
+#include "wire/tar/tar_entry.h"
 
-namespace glovebox::agent {
+namespace glovebox::wire {
 
 class TarReader {
  public:
@@ -53,4 +53,4 @@ class TarReader {
   bool ended_ = false;
 };
 
-}  // namespace glovebox::agent
+}  // namespace glovebox::wire

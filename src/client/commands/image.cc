@@ -1,0 +1,358 @@
+// `glovebox image load|import|list|show|remove|prune|publish|pin`: the images of a server.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/percent_encoding.h"
+#include "base/unique_fd.h"
+#include "base/utf8.h"
+#include "client/commands.h"
+#include "client/connection/api_client.h"
+#include "client/connection/private_server.h"
+#include "client/copy/copy_progress.h"
+#include "client/output/layer_text.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/requests/layer_options.h"
+
+namespace glovebox::client {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kShortImageId = 12;
+
+struct ImageOptions {
+  ServerLocationOptions server;
+  std::string name;
+  LayerOptions common;  // --project, --unused-for, --dry-run
+  bool quiet = false;
+  bool json = false;
+};
+
+options::CommandLine image_command_line(ImageOptions& image) {
+  return {
+      .name = "glovebox image",
+      .description =
+          "Manage the images that runs and sandboxes can be made of (`glovebox run --image`, "
+          "`glovebox sandbox create --image`). `load` takes an archive that `docker save`, `podman "
+          "save` or skopeo wrote (Docker's or OCI's form), `import` a plain tree: a directory or a "
+          "tar archive. IMAGE is a name like python:3.13-slim, or an id or at least its first "
+          "eight characters. An image belongs to the project that loaded it; an administrator can "
+          "publish one to all.\n"
+          "If no server is known, the command starts a private one, as `glovebox run --image` "
+          "does, and works on the images of such runs.",
+      .groups = {{"Options",
+                  {{"--name", "NAME",
+                    "load: name of the image (default: those in the archive), or which one of "
+                    "several; import: its name",
+                    &image.name},
+                   {"--unused-for", "TIME",
+                    "prune: only images that were not used for this long, like 7d or 12h",
+                    &image.common.unused_for},
+                   {"--dry-run", "", "prune: only print which images would be removed",
+                    &image.common.dry_run},
+                   {"--project", "NAME",
+                    "use another project than the key's own (admin keys only)",
+                    &image.common.project},
+                   {"-q,--quiet", "", "load, import: no progress; list: print only the ids",
+                    &image.quiet},
+                   {"--json", "", "print JSON", &image.json}}},
+                 server_location_options(image.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n\n"
+          "Examples:\n"
+          "  docker save python:3.13-slim | glovebox image load -\n"
+          "  glovebox image import ./rootfs --name base:1\n"
+          "  glovebox run --image python:3.13-slim -c 'print(1)'\n",
+      .subcommands = {{"load", "FILE", 1, 1, "load an image from an archive (-: standard input)"},
+                      {"import", "PATH", 1, 1, "make an image of a directory or a tar archive"},
+                      {"list", "", 0, 0, "list them, the most recently used first", "ls"},
+                      {"show", "IMAGE", 1, 1, "show one"},
+                      {"remove", "IMAGE", 1, 1, "remove one", "rm"},
+                      {"prune", "", 0, 0, "remove those that are neither in use nor pinned"},
+                      {"publish", "IMAGE", 1, 1, "let all projects use one (admin keys only)"},
+                      {"unpublish", "IMAGE", 1, 1, "let only its project use one"},
+                      {"pin", "IMAGE", 1, 1, "keep one when room is needed"},
+                      {"unpin", "IMAGE", 1, 1, "let one go when room is needed"}}};
+}
+
+std::string image_target(const ImageOptions& image, const std::string& path) {
+  const std::string& project = image.common.project;
+  return "/v1/images" + path + (project.empty() ? "" : "?project=" + percent_encode(project));
+}
+
+std::string names_text(const json::object& image, const char* between) {
+  const auto names = array_field(image, "names");
+  std::string text;
+  if (!names) return "-";
+  for (const json::value& name : *names) {
+    if (!name.is_string()) continue;
+    text += (text.empty() ? "" : between) + std::string(name.get_string());
+  }
+  return text.empty() ? "-" : text;
+}
+
+int print_images(const ImageOptions& options, const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const auto images = array_field(*object, "images");
+  if (!images) return failure(images.error());
+  const std::int64_t now = ::time(nullptr);
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "NAME", "SIZE", "AGE", "USED", "IN USE", "PINNED", "PUBLIC"}};
+  for (const json::value& value : *images) {
+    if (!value.is_object()) continue;
+    const json::object& one = value.get_object();
+    if (options.quiet) {
+      print(printable(field_text(one, "id")) + "\n");
+      continue;
+    }
+    const auto yes = [&one](const char* name) {
+      return std::string(field_text(one, name) == "true" ? "yes" : "no");
+    };
+    rows.push_back({field_text(one, "id").substr(0, kShortImageId), names_text(one, ", "),
+                    size_text(number_field(one, "bytes")), age_text(field_text(one, "made_at"), now),
+                    age_text(field_text(one, "used_at"), now), yes("in_use"), yes("pinned"),
+                    yes("public")});
+  }
+  if (!options.quiet) print(table(rows));
+  return 0;
+}
+
+int print_image(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const json::object& one = *object;
+  std::vector<std::vector<std::string>> rows = {{"id", field_text(one, "id")},
+                                                {"names", names_text(one, ", ")},
+                                                {"size", size_text(number_field(one, "bytes"))}};
+  for (const char* name : {"project", "digest", "bytes", "entries", "layers", "devices_left_out",
+                           "capabilities_lost", "made_at", "used_at", "in_use", "pinned",
+                           "public"}) {
+    rows.push_back({name, field_text(one, name)});
+  }
+  if (const json::value* config = one.if_contains("config"); config && config->is_object()) {
+    for (const char* name : {"user", "workdir", "env", "entrypoint", "cmd"}) {
+      rows.push_back({name, field_text(config->get_object(), name)});
+    }
+  }
+  print(table(rows));
+  return 0;
+}
+
+// What is sent: a file, standard input, or what `tar` makes of a directory.
+class Archive {
+ public:
+  static Result<Archive> open(const std::string& path) {
+    if (path == "-") return Archive(UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), 0);
+    UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0) return fail(Error::from_errno("open " + path));
+    if (!S_ISDIR(info.st_mode)) return Archive(std::move(file), 0);
+    return pack(path);
+  }
+  Archive(Archive&& other) noexcept
+      : fd_(std::move(other.fd_)), packer_(std::exchange(other.packer_, 0)) {}
+  Archive& operator=(Archive&&) = delete;
+  ~Archive() {
+    fd_.reset();
+    if (packer_ != 0) ::waitpid(packer_, nullptr, 0);
+  }
+
+  std::optional<std::uint64_t> length() const {
+    struct stat info {};
+    if (packer_ != 0 || ::fstat(fd_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+  Result<std::size_t> read(char* into, std::size_t size) {
+    while (true) {
+      const ssize_t got = ::read(fd_.get(), into, size);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(Error::from_errno("read the archive"));
+      if (got == 0) {
+        TRY_OK(packed());
+      }
+      return static_cast<std::size_t>(got);
+    }
+  }
+
+ private:
+  Archive(UniqueFd fd, pid_t packer) : fd_(std::move(fd)), packer_(packer) {}
+
+  // With owners as numbers and with file capabilities.
+  static Result<Archive> pack(const std::string& directory) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
+    UniqueFd ours(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail(Error::from_errno("fork"));
+    if (pid == 0) {
+      ::dup2(theirs.get(), STDOUT_FILENO);
+      ::execlp("tar", "tar", "--create", "--numeric-owner", "--xattrs", "--xattrs-include=*",
+               "--one-file-system", "--directory", directory.c_str(), ".",
+               static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    return Archive(std::move(ours), pid);
+  }
+  // At the end of what `tar` writes: whether it was all.
+  Result<> packed() {
+    if (packer_ == 0) return {};
+    int status = 0;
+    ::waitpid(std::exchange(packer_, 0), &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+      return fail(Errc::kUnavailable, "there is no tar on this host");
+    }
+    return fail(Errc::kInternal, "tar could not read the whole directory");
+  }
+
+  UniqueFd fd_;
+  pid_t packer_ = 0;
+};
+
+int load_image(const ImageOptions& options, const std::string& path, bool is_tree) {
+  auto archive = Archive::open(path);
+  if (!archive) return failure(archive.error());
+  auto api = ApiClient::connect(options.server);
+  if (!api) return usage_error_or_failure(api.error());
+  http::ClientRequest request = post_request("/v1/images");
+  request.target += std::string("?format=") + (is_tree ? "tree" : "image");
+  if (!options.name.empty()) request.target += "&name=" + percent_encode(options.name);
+  if (!options.common.project.empty()) {
+    request.target += "&project=" + percent_encode(options.common.project);
+  }
+  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/x-tar"}};
+  CopyProgress progress(options.quiet || options.json);
+  progress.begin(path, archive->length());
+  auto response = api->upload(std::move(request), archive->length(),
+                              [&](char* into, std::size_t size) -> Result<std::size_t> {
+                                TRY(const std::size_t got, archive->read(into, size));
+                                progress.add(got);
+                                return got;
+                              });
+  progress.clear();
+  if (!response) return failure(response.error());
+  if (const auto error = api->error_in(*response)) return server_refused(error->message);
+  if (options.json) {
+    print(response->body);
+    return 0;
+  }
+  const auto image = parse_response(response->body);
+  if (!image) return failure(image.error());
+  print(printable(field_text(*image, "id")) + "\n");
+  const std::uint64_t devices = number_field(*image, "devices_left_out");
+  const std::uint64_t capabilities = number_field(*image, "capabilities_lost");
+  std::fprintf(stderr, "%s%s, %s\n", printable(names_text(*image, ", ")).c_str(),
+               field_text(*image, "new") == "true" ? "" : " (was there already)",
+               size_text(number_field(*image, "bytes")).c_str());
+  if (devices > 0) {
+    std::fprintf(stderr, "%llu device nodes were left out\n",
+                 static_cast<unsigned long long>(devices));
+  }
+  if (capabilities > 0) {
+    std::fprintf(stderr, "the capabilities of %llu files could not be kept\n",
+                 static_cast<unsigned long long>(capabilities));
+  }
+  return 0;
+}
+
+int send_and_print(const ImageOptions& options, http::ClientRequest request,
+                   int (*show)(const std::string& body)) {
+  const CommandResponse response = send_and_report(options.server, std::move(request), kNoTimeout);
+  if (response.status != 0) return response.status;
+  if (!options.json) return show(response.body);
+  print(response.body);
+  return 0;
+}
+
+int remove_image(const ImageOptions& options, const std::string& said) {
+  const CommandResponse response = send_and_report(
+      options.server, delete_request(image_target(options, "/" + percent_encode(said))));
+  if (response.status != 0) return response.status;
+  print(options.json ? json::serialize(json::object{{"image", said}, {"removed", true}}) + "\n"
+                     : printable(said) + "\n");
+  return 0;
+}
+
+int prune_images(const ImageOptions& options, const std::string& body) {
+  const CommandResponse response = send_and_report(
+      options.server, post_request(image_target(options, "/prune"), body), kNoTimeout);
+  if (response.status != 0) return response.status;
+  if (options.json) {
+    print(response.body);
+    return 0;
+  }
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const auto removed = array_field(*object, "removed");
+  if (!removed) return failure(removed.error());
+  for (const json::value& id : *removed) {
+    if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
+  }
+  print((options.common.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
+        " images, " + size_text(number_field(*object, "bytes")) + "\n");
+  return 0;
+}
+
+// publish, unpublish, pin, unpin.
+int change_image(const ImageOptions& options, const std::string& verb, const std::string& said) {
+  const bool is_yes = !verb.starts_with("un");
+  const char* field = verb.ends_with("publish") ? "public" : "pinned";
+  http::ClientRequest request = post_request(image_target(options, "/" + percent_encode(said)),
+                                             json::serialize(json::object{{field, is_yes}}));
+  request.method = http::Method::kPatch;
+  return send_and_print(options, std::move(request), print_image);
+}
+
+}  // namespace
+
+int image_command(const std::vector<std::string>& args) {
+  ImageOptions options;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(image_command_line(options), args, arguments)) {
+    return *status;
+  }
+  const std::string& verb = arguments.subcommand;
+  const std::string said = arguments.operands.empty() ? "" : arguments.operands[0];
+  const bool loads = verb == "load" || verb == "import";
+  if (!loads && !options.name.empty()) {
+    return usage_error("--name is only for `glovebox image load` and `glovebox image import`");
+  }
+  if (verb == "import" && options.name.empty()) {
+    return usage_error("`glovebox image import` needs --name");
+  }
+  if (verb != "prune" && (options.common.dry_run || !options.common.unused_for.empty())) {
+    return usage_error("--unused-for and --dry-run are only for `glovebox image prune`");
+  }
+  const Result<std::string> body = verb == "prune" ? prune_json(options.common) : std::string();
+  if (!body) return usage_error_or_failure(body.error());
+  const auto private_server = start_server_if_none(options.server);
+  if (!private_server) return failure(private_server.error());
+  if (loads) return load_image(options, said, verb == "import");
+  if (verb == "prune") return prune_images(options, *body);
+  if (verb == "remove") return remove_image(options, said);
+  if (verb == "show") {
+    return send_and_print(options, get_request(image_target(options, "/" + percent_encode(said))),
+                          print_image);
+  }
+  if (verb != "list") return change_image(options, verb, said);
+  const CommandResponse response =
+      send_and_report(options.server, get_request(image_target(options, "")));
+  if (response.status != 0) return response.status;
+  if (!options.json) return print_images(options, response.body);
+  print(response.body);
+  return 0;
+}
+
+}  // namespace glovebox::client

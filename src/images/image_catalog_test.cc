@@ -1,0 +1,106 @@
+// Which image a name means, and for whom.
+#include "images/image_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "packages/testing/fake_packages.h"
+
+namespace glovebox::images {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Catalog : public ::testing::Test {
+ protected:
+  void keep(char letter, ImageRecord record, std::int64_t used_ms = 1, std::uint64_t bytes = 10) {
+    LayerRecord layer;
+    layer.id = std::string(kLayerIdSize, letter);
+    layer.used_ms = used_ms;
+    layer.bytes = bytes;
+    layer.note = *image_note(record);
+    layers.all[layer.id] = layer;
+  }
+  template <class T>
+  Result<T> wait(Task<T> task) {
+    std::optional<Result<T>> result;
+    asio::co_spawn(io, std::move(task), [&](std::exception_ptr, Result<T> done) {
+      result.emplace(std::move(done));
+    });
+    io.restart();
+    io.run();
+    return std::move(*result);
+  }
+  void load() { ASSERT_TRUE(wait(catalog.load())); }
+  char found(const std::string& project, const std::string& said) {
+    const KeptImage* image = catalog.find(project, said);
+    return image == nullptr ? '-' : image->id()[0];
+  }
+
+  asio::io_context io;
+  packages::FakeLayers layers;
+  ImageCatalog catalog{layers};
+};
+
+TEST_F(Catalog, AProjectSeesItsOwnAndPublicImages) {
+  keep('a', {.project = "one", .names = {"x:latest"}});
+  keep('b', {.project = "two", .names = {"x:latest", "y:1"}});
+  keep('c', {.project = "ops", .names = {"y:1"}, .is_public = true});
+  load();
+  EXPECT_EQ(found("one", "x"), 'a');
+  EXPECT_EQ(found("two", "x:latest"), 'b');
+  EXPECT_EQ(found("one", "y:1"), 'c');
+  EXPECT_EQ(found("two", "y:1"), 'b');  // its own first
+  EXPECT_EQ(found("three", "x"), '-');
+  EXPECT_EQ(found("one", std::string(32, 'b')), '-');
+  EXPECT_EQ(found("one", "aaaaaaaa"), 'a');
+  EXPECT_EQ(found("one", "aaaaaaa"), '-');
+  EXPECT_EQ(catalog.list("one").size(), 2u);
+  EXPECT_EQ(catalog.list("*").size(), 3u);
+}
+
+TEST_F(Catalog, OtherLayersAreNoImages) {
+  LayerRecord packages;
+  packages.id = std::string(kLayerIdSize, 'd');
+  packages.note = R"({"form":1})";
+  layers.all[packages.id] = packages;
+  LayerRecord damaged = packages;
+  damaged.id = std::string(kLayerIdSize, 'e');
+  damaged.note = std::string(kImageNote) + "{";
+  layers.all[damaged.id] = damaged;
+  load();
+  EXPECT_TRUE(catalog.list("*").empty());
+  EXPECT_EQ(catalog.bytes(), 0u);
+}
+
+TEST_F(Catalog, ThePinnedStayAndTheLeastUsedGoFirst) {
+  keep('a', {.project = "one"}, 30, 1);
+  keep('b', {.project = "one"}, 10, 2);
+  keep('c', {.project = "two", .is_pinned = true}, 5, 4);
+  keep('d', {.project = "two"}, 20, 8);
+  load();
+  EXPECT_THAT(catalog.oldest_first(),
+              ElementsAre(std::string(32, 'b'), std::string(32, 'd'), std::string(32, 'a')));
+  EXPECT_EQ(catalog.bytes(), 15u);
+  EXPECT_EQ(catalog.bytes_of("two"), 12u);
+}
+
+TEST_F(Catalog, ChangesAreWrittenToTheLauncher) {
+  keep('a', {.project = "one", .names = {"x:latest"}});
+  load();
+  const std::string id(32, 'a');
+  ASSERT_TRUE(wait(catalog.write(id, {.project = "one", .is_pinned = true})));
+  EXPECT_TRUE(parse_image_note(layers.all[id].note)->is_pinned);
+  EXPECT_EQ(found("one", "x"), '-');
+  layers.in_use.insert(id);
+  EXPECT_EQ(wait(catalog.drop(id)).error().code(), Errc::kConflict);
+  layers.in_use.clear();
+  ASSERT_TRUE(wait(catalog.drop(id)));
+  EXPECT_EQ(catalog.find_id(id), nullptr);
+}
+
+}  // namespace
+}  // namespace glovebox::images

@@ -1,0 +1,75 @@
+#include "images/image_json.h"
+
+#include <boost/json.hpp>
+
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+
+namespace glovebox::images {
+namespace {
+
+namespace json = boost::json;
+using wire::ObjectReader;
+
+constexpr std::uint64_t kMostSeconds = 10ull * 365 * 86'400;
+
+json::array list_json(const std::vector<std::string>& list) {
+  json::array out;
+  for (const std::string& one : list) out.emplace_back(to_utf8(one));
+  return out;
+}
+
+}  // namespace
+
+json::object image_json(const KeptImage& image, const std::string& project) {
+  const ImageRecord& record = image.image;
+  const ImageConfig& config = record.config;
+  json::object body{{"id", image.id()},
+                    {"names", list_json(record.names)},
+                    {"digest", record.digest},
+                    {"bytes", image.layer.bytes},
+                    {"entries", image.layer.entries},
+                    {"layers", record.layers},
+                    {"devices_left_out", record.devices},
+                    {"capabilities_lost", record.capabilities},
+                    {"config", json::object{{"user", to_utf8(config.user)},
+                                            {"workdir", to_utf8(config.workdir)},
+                                            {"env", list_json(config.env)},
+                                            {"entrypoint", list_json(config.entrypoint)},
+                                            {"cmd", list_json(config.cmd)}}},
+                    {"made_at", utc_text(image.layer.made_ms)},
+                    {"used_at", utc_text(image.layer.used_ms)},
+                    {"in_use", image.layer.in_use},
+                    {"public", record.is_public},
+                    {"pinned", record.is_pinned}};
+  // Of a public image another project sees no more than that it is public.
+  if (project == "*" || project == record.project) body["project"] = record.project;
+  return body;
+}
+
+Result<ImagePrune> parse_image_prune(std::string_view body) {
+  ImagePrune prune;
+  if (body.empty()) return prune;
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  TRY(const auto unused, fields.whole("unused_for_s", 0, kMostSeconds));
+  TRY(const auto dry_run, fields.truth("dry_run"));
+  TRY_OK(fields.finish());
+  prune.unused_for = std::chrono::seconds(unused.value_or(0));
+  prune.dry_run = dry_run.value_or(false);
+  return prune;
+}
+
+Result<ImageService::Change> parse_image_change(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  ImageService::Change change;
+  TRY(change.is_public, fields.truth("public"));
+  TRY(change.is_pinned, fields.truth("pinned"));
+  TRY_OK(fields.finish());
+  return change;
+}
+
+}  // namespace glovebox::images

@@ -1,0 +1,327 @@
+#include "images/image_service.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "images/image_archive.h"
+#include "images/image_name.h"
+#include "store/sha256.h"
+
+namespace glovebox::images {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kReceived = 1u << 20;               // at once
+constexpr std::uint64_t kReportEvery = 64ull << 20;       // of an archive that arrives
+constexpr std::uint64_t kLeastRoom = 1ull << 20;          // required to begin
+constexpr std::chrono::milliseconds kDropStep{50};
+
+// One tree per project and content: a project's images are its own.
+std::string layer_of(const std::string& project, const std::string& digest) {
+  return store::sha256_hex("glovebox image\n" + std::to_string(project.size()) + ":" + project +
+                           digest)
+      .substr(0, kLayerIdSize);
+}
+
+tl::unexpected<Error> no_such_image(const std::string& said) {
+  return fail(Errc::kNotFound,
+              "there is no image \"" + to_utf8(said) + "\"; load one with `glovebox image load`");
+}
+
+std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
+
+}  // namespace
+
+// One image of a project at a time, and few of all: each takes disk, and a sandbox.
+struct ImageService::Claim {
+  Claim(std::set<std::string>& set, std::string who) : loading(set), project(std::move(who)) {
+    loading.insert(project);
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() { loading.erase(project); }
+  std::set<std::string>& loading;
+  std::string project;
+};
+
+ImageService::ImageService(Services services, ImageServiceOptions options)
+    : services_(services),
+      options_(std::move(options)),
+      catalog_(services.layers),
+      unpacking_({services.io, disk_, services.sessions, services.layers}),
+      unpacking_lock_(std::make_shared<node::AsyncFifoLock>(services.io)) {}
+
+Task<ImageUse> ImageService::use(std::string project, std::string said) {
+  CO_TRY_OK(co_await catalog_.load_if_due());
+  const KeptImage* found = catalog_.find(project, said);
+  if (found == nullptr) co_return no_such_image(said);
+  ImageUse use{.layer = found->id(), .name = std::move(said), .config = found->image.config};
+  co_return use;
+}
+
+Task<KeptImage> ImageService::find(std::string project, std::string said) {
+  CO_TRY_OK(co_await catalog_.load());
+  const KeptImage* found = catalog_.find(project, said);
+  if (found == nullptr) co_return no_such_image(said);
+  co_return *found;
+}
+
+Task<std::vector<KeptImage>> ImageService::list(std::string project) {
+  CO_TRY_OK(co_await catalog_.load());
+  co_return catalog_.list(project);
+}
+
+// ---- loading -----------------------------------------------------------------------------------
+
+Result<std::uint64_t> ImageService::room_of(const std::string& project) const {
+  if (options_.disk_ceiling == 0) return options_.max_bytes;
+  const std::uint64_t share = options_.disk_ceiling / ImageServiceOptions::kShare;
+  const std::uint64_t used = catalog_.bytes_of(project);
+  if (used + kLeastRoom > share) {
+    return fail(Error(Errc::kResourceExhausted,
+                      "the project's images take " + megabytes(used) + " of the " +
+                          megabytes(share) + " that it may use: remove one",
+                      ENOSPC));
+  }
+  return std::min(options_.max_bytes, share - used);
+}
+
+Task<LoadedImage> ImageService::load(LoadRequest wanted, ImageSource& source,
+                                     ImageProgress& progress,
+                                     std::shared_ptr<node::CancelFlag> cancel) {
+  if (loading_.contains(wanted.project) || loading_.size() >= ImageServiceOptions::kMostAtOnce) {
+    co_return fail(Errc::kResourceExhausted,
+                   loading_.contains(wanted.project)
+                       ? "the project is loading another image; try again when it is done"
+                       : "other projects are loading images; try again when they are done");
+  }
+  const Claim claim(loading_, wanted.project);
+  CO_TRY_OK(co_await catalog_.load());
+  CO_TRY(const std::uint64_t room, room_of(wanted.project));
+  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(source, progress, cancel));
+  CO_TRY_OK(co_await unpacking_lock_->lock(cancel));
+  struct Unlock {
+    std::shared_ptr<node::AsyncFifoLock> lock;
+    explicit Unlock(std::shared_ptr<node::AsyncFifoLock> held) : lock(std::move(held)) {}
+    Unlock(const Unlock&) = delete;
+    Unlock& operator=(const Unlock&) = delete;
+    ~Unlock() { lock->unlock(); }
+  };
+  const Unlock unlock(unpacking_lock_);
+  co_return co_await keep(std::move(wanted), std::move(file), room, progress, cancel);
+}
+
+Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const ArchiveFile> file,
+                                     std::uint64_t room, ImageProgress& progress,
+                                     std::shared_ptr<node::CancelFlag> cancel) {
+  bool is_watched = co_await progress.on_progress("checking", "");
+  if (!is_watched) co_return fail(Errc::kUnavailable, "the request was cancelled");
+  auto look = [file, wanted]() -> Task<ArchivedImage> {
+    co_return wanted.is_tree ? read_root_archive(file->fd())
+                             : read_image_archive(file->fd(), wanted.name);
+  };
+  CO_TRY(ArchivedImage found, co_await asio::co_spawn(disk_, look, asio::use_awaitable));
+  std::vector<std::string> names = wanted.name.empty() ? std::move(found.names)
+                                                       : std::vector<std::string>{wanted.name};
+  if (names.size() > ImageRecord::kMostNames) names.resize(ImageRecord::kMostNames);
+  if (names.empty()) {
+    co_return fail(Errc::kInvalidArgument, "the archive does not say the image's name; say it");
+  }
+  const std::string id = layer_of(wanted.project, found.digest);
+  LoadedImage loaded;
+  if (const KeptImage* known = catalog_.find_id(id)) {
+    loaded.is_new = false;
+    ImageRecord record = known->image;
+    for (const std::string& name : names) {
+      auto& its = record.names;
+      if (std::find(its.begin(), its.end(), name) == its.end()) its.push_back(name);
+    }
+    if (record.names.size() > ImageRecord::kMostNames) {
+      co_return fail(Errc::kInvalidArgument, "the image has too many names");
+    }
+    CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
+  } else {
+    ImageRecord record;
+    record.project = wanted.project;
+    record.names = names;
+    record.digest = found.digest;
+    record.config = found.config;
+    record.layers = found.layers.size();
+    // Before anything is unpacked: a record that does not fit is refused at once.
+    CO_TRY_OK(image_note(record));
+    auto kept_record = std::make_shared<ImageRecord>(std::move(record));
+    ImageUnpacking::MakeNote note = [kept_record](const UnpackedImage& unpacked) {
+      kept_record->devices = unpacked.devices;
+      kept_record->capabilities = unpacked.capabilities;
+      return image_note(*kept_record);
+    };
+    ImageUnpacking::Wanted unpacking{.id = id,
+                                     .project = wanted.project,
+                                     .most_bytes = room,
+                                     .patience = options_.patience};
+    const auto began = Clock::now();
+    CO_TRY(UnpackedImage unpacked,
+           co_await unpacking_.unpack(std::move(unpacking), std::move(found), std::move(file),
+                                      std::move(note), progress, cancel));
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+    log::info("image loaded", {{"image", id},
+                               {"project", wanted.project},
+                               {"bytes", std::to_string(unpacked.layer.bytes)},
+                               {"ms", std::to_string(took.count())}});
+    catalog_.add({std::move(unpacked.layer), *kept_record});
+  }
+  CO_TRY_OK(co_await move_names(id, wanted.project, names));
+  CO_TRY_OK(co_await make_room(id));
+  const KeptImage* kept = catalog_.find_id(id);
+  if (kept == nullptr) co_return fail(Errc::kUnavailable, "the image was removed meanwhile");
+  loaded.image = *kept;
+  co_return loaded;
+}
+
+Task<std::shared_ptr<const ArchiveFile>> ImageService::receive(
+    ImageSource& source, ImageProgress& progress, std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY(ArchiveFile made, ArchiveFile::create(options_.directory));
+  auto file = std::make_shared<ArchiveFile>(std::move(made));
+  auto buffer = std::make_shared<std::string>(kReceived, '\0');
+  std::uint64_t reported = 0;
+  bool is_watched = co_await progress.on_progress("receiving", "");
+  while (is_watched) {
+    CO_TRY(const std::size_t got, co_await source.read_some(buffer->data(), buffer->size()));
+    if (cancel->cancelled()) break;
+    if (got == 0) co_return std::shared_ptr<const ArchiveFile>(std::move(file));
+    if (file->size() + got > options_.max_bytes) {
+      co_return fail(Error(Errc::kResourceExhausted,
+                           "the archive exceeds " + megabytes(options_.max_bytes) +
+                               " (images.max_size)",
+                           EFBIG));
+    }
+    auto work = [file, buffer, got]() -> Task<> {
+      co_return file->append(std::string_view(*buffer).substr(0, got));
+    };
+    CO_TRY_OK(co_await asio::co_spawn(disk_, work, asio::use_awaitable));
+    if (file->size() - reported < kReportEvery) continue;
+    reported = file->size();
+    std::string text = megabytes(reported);
+    is_watched = co_await progress.on_progress("receiving", std::move(text));
+  }
+  co_return fail(Errc::kUnavailable, "the request was cancelled");
+}
+
+Task<> ImageService::move_names(std::string id, std::string project,
+                                std::vector<std::string> names) {
+  std::vector<KeptImage> others = catalog_.list(project);
+  for (const KeptImage& other : others) {
+    if (other.id() == id || other.image.project != project) continue;
+    ImageRecord record = other.image;
+    std::erase_if(record.names, [&names](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+    if (record.names == other.image.names) continue;
+    std::string which = other.id();
+    Result<> written = co_await catalog_.write(std::move(which), std::move(record));
+    if (!written && written.error().code() != Errc::kNotFound) co_return written;
+  }
+  co_return Result<>();
+}
+
+// ---- room --------------------------------------------------------------------------------------
+
+Task<> ImageService::drop(std::string id) {
+  // Idle templates of it are kept for the next request.
+  const bool is_released = services_.packages.release_templates(id) > 0;
+  const Clock::time_point deadline = Clock::now() + options_.drop_within;
+  asio::steady_timer timer(services_.io);
+  while (true) {
+    Result<> dropped = co_await catalog_.drop(id);
+    if (dropped) break;
+    const bool is_in_use = dropped.error().code() == Errc::kConflict;
+    if (!is_in_use) co_return dropped;
+    if (!is_released || Clock::now() >= deadline) {
+      co_return fail(Errc::kConflict, "the image is in use: " + dropped.error().message());
+    }
+    // Sandboxes that waited are ending.
+    timer.expires_after(kDropStep);
+    co_await timer.async_wait(kAwaitTuple);
+  }
+  log::info("image removed", {{"image", id}});
+  co_return Result<>();
+}
+
+// Until all images fit below the ceiling. What is in use stays, and so does `but`.
+Task<> ImageService::make_room(std::string but) {
+  if (options_.disk_ceiling == 0 || catalog_.bytes() <= options_.disk_ceiling) {
+    co_return Result<>();
+  }
+  CO_TRY_OK(co_await catalog_.load());
+  for (const std::string& id : catalog_.oldest_first()) {
+    if (catalog_.bytes() <= options_.disk_ceiling) break;
+    if (id == but) continue;
+    Result<> dropped = co_await drop(id);
+    if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
+  }
+  co_return Result<>();
+}
+
+// ---- changes -----------------------------------------------------------------------------------
+
+Result<const KeptImage*> ImageService::find_own(const std::string& project,
+                                                const std::string& said) const {
+  const KeptImage* found = catalog_.find(project, said);
+  if (found == nullptr) return no_such_image(said);
+  if (project != "*" && found->image.project != project) {
+    return fail(Errc::kPermissionDenied, "the image belongs to another project");
+  }
+  return found;
+}
+
+Task<> ImageService::remove(std::string project, std::string said) {
+  CO_TRY_OK(co_await catalog_.load());
+  CO_TRY(const KeptImage* const found, find_own(project, said));
+  std::string id = found->id();
+  co_return co_await drop(std::move(id));
+}
+
+Task<KeptImage> ImageService::change(std::string project, std::string said, Change change) {
+  CO_TRY_OK(co_await catalog_.load());
+  CO_TRY(const KeptImage* const found, find_own(project, said));
+  const std::string id = found->id();
+  ImageRecord record = found->image;
+  record.is_public = change.is_public.value_or(record.is_public);
+  record.is_pinned = change.is_pinned.value_or(record.is_pinned);
+  CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
+  const KeptImage* kept = catalog_.find_id(id);
+  if (kept == nullptr) co_return no_such_image(said);
+  co_return *kept;
+}
+
+Task<ImagePruneReport> ImageService::prune(ImagePrune prune) {
+  CO_TRY_OK(co_await catalog_.load());
+  ImagePruneReport report;
+  const std::int64_t now = wall_clock_ms();
+  for (const std::string& id : catalog_.oldest_first()) {
+    const KeptImage* one = catalog_.find_id(id);
+    if (one == nullptr) continue;
+    if (prune.project != "*" && one->image.project != prune.project) continue;
+    const std::int64_t since = now - std::max(one->layer.used_ms, one->layer.made_ms);
+    if (prune.unused_for.count() > 0 && since < prune.unused_for.count()) continue;
+    const std::uint64_t bytes = one->layer.bytes;
+    if (!prune.dry_run) {
+      Result<> dropped = co_await drop(id);
+      if (!dropped && dropped.error().code() == Errc::kUnavailable) {
+        co_return fail(std::move(dropped.error()));
+      }
+      if (!dropped) continue;
+    }
+    report.removed.push_back(id);
+    report.bytes += bytes;
+  }
+  co_return report;
+}
+
+}  // namespace glovebox::images

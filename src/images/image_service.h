@@ -1,0 +1,117 @@
+// The images of this host: loads them from what clients send, finds them for requests, and makes
+// room. An image belongs to the project that loaded it; an administrator may make it public.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "images/image_catalog.h"
+#include "images/image_unpacking.h"
+#include "node/async/async_fifo_lock.h"
+#include "node/layers/layer_service.h"
+#include "node/sessions/session_service.h"
+#include "packages/package_service.h"
+
+namespace glovebox::images {
+
+struct ImageServiceOptions {
+  std::string directory;               // for archives that arrive; made if missing
+  std::uint64_t max_bytes = 10ull << 30;     // of one image, and of an archive
+  std::uint64_t disk_ceiling = 40ull << 30;  // of all images; zero: no limit
+  static constexpr std::uint64_t kShare = 4;  // a project may use a fourth of that
+  // Images that arrive at the same time, one of a project; they are unpacked one after the other.
+  static constexpr std::size_t kMostAtOnce = 8;
+  std::chrono::milliseconds patience{60'000};
+  std::chrono::milliseconds drop_within{5'000};
+};
+
+// What a client sends.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  // Some bytes; none at the end.
+  virtual Task<std::size_t> read_some(char* into, std::size_t size) = 0;
+};
+
+struct LoadRequest {
+  std::string project;
+  std::string name{};    // in its one spelling; empty: as the archive says
+  bool is_tree = false;  // a plain tree (`image import`), not an archive of an image
+};
+
+struct LoadedImage {
+  KeptImage image;
+  bool is_new = true;  // false: the project had it already
+};
+
+struct ImagePrune {
+  std::chrono::milliseconds unused_for{0};
+  bool dry_run = false;
+  std::string project;  // "*": of all projects
+};
+struct ImagePruneReport {
+  std::vector<std::string> removed;
+  std::uint64_t bytes = 0;
+};
+
+class ImageService {
+ public:
+  struct Services {
+    asio::io_context& io;
+    node::SessionService& sessions;
+    node::LayerService& layers;
+    packages::PackageService& packages;  // holds templates that are made of images
+  };
+  ImageService(Services services, ImageServiceOptions options);
+
+  // kResourceExhausted: no room, or too many at once; else as ImageUnpacking::unpack. `source` and
+  // `progress` outlive the call.
+  Task<LoadedImage> load(LoadRequest wanted, ImageSource& source, ImageProgress& progress,
+                         std::shared_ptr<node::CancelFlag> cancel);
+  // For a request that names an image. kNotFound.
+  Task<ImageUse> use(std::string project, std::string said);
+  Task<KeptImage> find(std::string project, std::string said);
+  Task<std::vector<KeptImage>> list(std::string project);
+  // Null: it is no image, or not known here yet.
+  const KeptImage* find_layer(const std::string& id) const { return catalog_.find_id(id); }
+
+  // `project`: whose image it must be; "*": of any project. kConflict: it is in use; kNotFound.
+  Task<> remove(std::string project, std::string said);
+  struct Change {
+    std::optional<bool> is_public{};
+    std::optional<bool> is_pinned{};
+  };
+  Task<KeptImage> change(std::string project, std::string said, Change change);
+  Task<ImagePruneReport> prune(ImagePrune prune);
+
+ private:
+  struct Claim;
+  Task<LoadedImage> keep(LoadRequest wanted, std::shared_ptr<const ArchiveFile> file,
+                         std::uint64_t room, ImageProgress& progress,
+                         std::shared_ptr<node::CancelFlag> cancel);
+  Task<std::shared_ptr<const ArchiveFile>> receive(ImageSource& source, ImageProgress& progress,
+                                                   std::shared_ptr<node::CancelFlag> cancel);
+  Result<std::uint64_t> room_of(const std::string& project) const;
+  Task<> make_room(std::string but);
+  Task<> drop(std::string id);
+  // Takes the names from the project's other images.
+  Task<> move_names(std::string id, std::string project, std::vector<std::string> names);
+  Result<const KeptImage*> find_own(const std::string& project, const std::string& said) const;
+
+  Services services_;
+  const ImageServiceOptions options_;
+  asio::thread_pool disk_{1};  // reading, writing and hashing may block
+  ImageCatalog catalog_;
+  ImageUnpacking unpacking_;
+  std::set<std::string> loading_;  // projects that are loading one
+  std::shared_ptr<node::AsyncFifoLock> unpacking_lock_;
+};
+
+}  // namespace glovebox::images
