@@ -15,11 +15,11 @@ using http::Response;
 using http::ResponseWriter;
 namespace {
 
-// style-src 'unsafe-inline': xterm.js and CodeMirror add <style> elements when they run. A style
-// alone sends nothing anywhere: images and fonts come from here only. connect-src 'self' includes
-// the WebSockets of this origin. frame-src: the page for guests' HTML, and no navigation out of it.
+// Nothing inline: what xterm.js and CodeMirror add at run time the console adopts as constructed
+// style sheets, which style-src does not govern. connect-src 'self' includes the WebSockets of this
+// origin. frame-src: the page for guests' HTML, and no navigation out of it.
 constexpr std::string_view kPagePolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob: data:; font-src 'self'; connect-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
