@@ -77,8 +77,11 @@ Result<runs::RunPlan> plan_image(TestServer& test, std::string_view body, ImageC
 
 TEST(RunPlan, AnImagesConfigurationIsHonoured) {
   TestServer test;
-  const ImageConfig config{.user = "app", .workdir = "/srv", .env = {"PATH=/bin", "A=image"},
-                           .entrypoint = {"/entry"}, .cmd = {"word"}};
+  const ImageConfig config{.user = "app",
+                           .workdir = "/srv",
+                           .env = {"PATH=/bin", "A=image"},
+                           .entrypoint = {"/entry"},
+                           .cmd = {"word"}};
   const auto own = plan_image(test, R"({"profile":{"image":"x:1"}})", config);
   ASSERT_TRUE(own) << own.error().message();
   EXPECT_THAT(own->job.exec->argv, ElementsAre("/entry", "word"));
@@ -99,7 +102,8 @@ TEST(RunPlan, AnImagesConfigurationIsHonoured) {
   EXPECT_THAT(code->job.exec->env, Contains("A=caller"));
   EXPECT_THAT(code->job.exec->env, Not(Contains("A=image")));
 
-  const auto root = plan_image(test, R"({"command":"x","profile":{"image":"x:1"}})", {.user = "0:0"});
+  const auto root =
+      plan_image(test, R"({"command":"x","profile":{"image":"x:1"}})", {.user = "0:0"});
   EXPECT_THAT(root->job.exec->env, Contains("HOME=/root"));
   EXPECT_EQ(root->job.exec->workdir, "/home/user");
   const auto nothing = plan_image(test, R"({"profile":{"image":"x:1"}})", {});

@@ -158,7 +158,8 @@ http::Router ServerApi::make_router() {
       sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
       context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
       port_link_routes_, template_routes_, layer_routes_, image_routes_, engine_routes_,
-      event_routes_, key_routes_, setting_routes_, overview_routes_, live_routes_, console_session_routes_);
+      event_routes_, key_routes_, setting_routes_, overview_routes_, live_routes_,
+      console_session_routes_);
   add_without_cookies(port_routes_, operations_routes_, docs_routes_, console_asset_routes_);
   e2b.add_routes(table);
   workspace.add_routes(table);

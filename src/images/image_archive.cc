@@ -116,7 +116,8 @@ class Contents {
   explicit Contents(int file) : file_(file), buffer_(kAtOnce, '\0') {}
 
   Result<> add(const wire::TarEntry& entry, wire::TarReader& reader) {
-    if (files_.size() + links_.size() >= kMaxFiles) return malformed_archive("it has too many files");
+    if (files_.size() + links_.size() >= kMaxFiles)
+      return malformed_archive("it has too many files");
     if (entry.name.size() > kMaxFileName || entry.link.size() > kMaxFileName) {
       return malformed_archive("it has a name that is too long");
     }
@@ -160,8 +161,8 @@ std::vector<std::string> spelled(const std::vector<std::string>& names) {
 Result<> check_platform(const std::string& platform) {
   const std::string own = own_platform();
   if (platform.empty() || platform == own) return {};
-  return fail(Errc::kInvalidArgument, "the image is for " + to_utf8(platform) +
-                                          ", and this host runs programs of " + own);
+  return fail(Errc::kInvalidArgument,
+              "the image is for " + to_utf8(platform) + ", and this host runs programs of " + own);
 }
 
 // ---- OCI ---------------------------------------------------------------------------------------
@@ -201,9 +202,9 @@ Result<ArchivedImage> read_oci(const Contents& contents, const File& index,
     TRY(const Descriptor chosen, choose(all, depth == 0 ? name : ""));
     for (const Descriptor& one : all) {
       const std::vector<std::string> its = spelled({one.name});
-      const bool is_new = depth == 0 && one.sha256 == chosen.sha256 && !its.empty() &&
-                          std::find(image.names.begin(), image.names.end(), its[0]) ==
-                              image.names.end();
+      const bool is_new =
+          depth == 0 && one.sha256 == chosen.sha256 && !its.empty() &&
+          std::find(image.names.begin(), image.names.end(), its[0]) == image.names.end();
       if (is_new) image.names.push_back(its[0]);
     }
     const File* file = contents.blob(chosen.sha256);
@@ -264,8 +265,7 @@ Result<ArchivedImage> read_docker(const Contents& contents, const File& list,
   TRY(const DockerManifest* const manifest, choose(all, name));
   const File* config = contents.find(manifest->config);
   if (config == nullptr) return malformed_archive("it lacks " + to_utf8(manifest->config));
-  TRY(const std::string config_text,
-      contents.document(*config, digest_in_name(manifest->config)));
+  TRY(const std::string config_text, contents.document(*config, digest_in_name(manifest->config)));
   TRY(ImageDescription description, parse_image_config(config_text));
   TRY_OK(check_platform(description.platform));
   if (description.diff_ids.size() != manifest->layers.size()) {

@@ -77,8 +77,8 @@ TEST(ImageArchive, RefusesOtherPlatforms) {
 }
 
 TEST(ImageArchive, RefusesWhatIsNotWhatItsDigestSays) {
-  const std::string manifest = R"({"config":)" + descriptor_json(sha256_of("c"), 1) +
-                               R"(,"layers":[]})";
+  const std::string manifest =
+      R"({"config":)" + descriptor_json(sha256_of("c"), 1) + R"(,"layers":[]})";
   ArchiveBuilder wrong_manifest;
   wrong_manifest.file("blobs/sha256/" + std::string(64, '0'), manifest)
       .file("index.json",
@@ -121,8 +121,9 @@ TEST(ImageArchive, EndsEndlessIndexes) {
   std::string text = R"({"manifests":[]})";
   for (int i = 0; i < 10; ++i) {
     const std::string digest = archive.blob(text);
-    text = R"({"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","digest":"sha256:)" +
-           digest + R"(","size":)" + std::to_string(text.size()) + "}]}";
+    text =
+        R"({"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","digest":"sha256:)" +
+        digest + R"(","size":)" + std::to_string(text.size()) + "}]}";
   }
   archive.file("index.json", text);
   EXPECT_THAT(why_not(archive), HasSubstr("nested too deeply"));

@@ -27,9 +27,8 @@ class Catalog : public ::testing::Test {
   template <class T>
   Result<T> wait(Task<T> task) {
     std::optional<Result<T>> result;
-    asio::co_spawn(io, std::move(task), [&](std::exception_ptr, Result<T> done) {
-      result.emplace(std::move(done));
-    });
+    asio::co_spawn(io, std::move(task),
+                   [&](std::exception_ptr, Result<T> done) { result.emplace(std::move(done)); });
     io.restart();
     io.run();
     return std::move(*result);

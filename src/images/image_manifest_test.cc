@@ -44,7 +44,8 @@ TEST(ImageManifest, RefusesWhatIsMalformed) {
         R"({"Env":["=1"]})", R"({"Cmd":[1]})", R"({"Env":["A=1\u0000"]})"}) {
     EXPECT_FALSE(parse_image_config(config_with(config))) << config;
   }
-  EXPECT_FALSE(parse_image_config(config_with(R"({"Env":["A=)" + std::string(20'000, 'x') + "\"]}")));
+  EXPECT_FALSE(
+      parse_image_config(config_with(R"({"Env":["A=)" + std::string(20'000, 'x') + "\"]}")));
   EXPECT_FALSE(parse_image_config("[]"));
   EXPECT_FALSE(parse_image_config("{}"));
   EXPECT_FALSE(parse_image_config(R"({"rootfs":{"diff_ids":["md5:00"]}})"));

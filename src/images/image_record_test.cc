@@ -11,7 +11,10 @@ ImageRecord sample() {
   return {.project = "team",
           .names = {"python:3", "own/base:1"},
           .digest = std::string(64, 'a'),
-          .config = {.user = "app", .workdir = "/srv", .env = {"A=\"1\""}, .entrypoint = {"/e"},
+          .config = {.user = "app",
+                     .workdir = "/srv",
+                     .env = {"A=\"1\""},
+                     .entrypoint = {"/e"},
                      .cmd = {"c", ""}},
           .layers = 3,
           .devices = 2,
@@ -35,8 +38,9 @@ TEST(ImageRecord, IsNotAPackagesManifest) {
 }
 
 TEST(ImageRecord, RefusesWhatIsMalformed) {
-  for (const char* bad : {"", "[]", "{}", R"({"project":""})", R"({"project":"p","more":1})",
-                          R"({"project":"p","names":["x",1]})", R"({"project":"p","public":"yes"})"}) {
+  for (const char* bad :
+       {"", "[]", "{}", R"({"project":""})", R"({"project":"p","more":1})",
+        R"({"project":"p","names":["x",1]})", R"({"project":"p","public":"yes"})"}) {
     EXPECT_FALSE(parse_image_note(std::string(kImageNote) + bad)) << bad;
   }
 }

@@ -17,9 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kReceived = 1u << 20;               // at once
-constexpr std::uint64_t kReportEvery = 64ull << 20;       // of an archive that arrives
-constexpr std::uint64_t kLeastRoom = 1ull << 20;          // required to begin
+constexpr std::size_t kReceived = 1u << 20;          // at once
+constexpr std::uint64_t kReportEvery = 64ull << 20;  // of an archive that arrives
+constexpr std::uint64_t kLeastRoom = 1ull << 20;     // required to begin
 constexpr std::chrono::milliseconds kDropStep{50};
 
 // One tree per project and content: a project's images are its own.
@@ -127,8 +127,8 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
                              : read_image_archive(file->fd(), wanted.name);
   };
   CO_TRY(ArchivedImage found, co_await asio::co_spawn(disk_, look, asio::use_awaitable));
-  std::vector<std::string> names = wanted.name.empty() ? std::move(found.names)
-                                                       : std::vector<std::string>{wanted.name};
+  std::vector<std::string> names =
+      wanted.name.empty() ? std::move(found.names) : std::vector<std::string>{wanted.name};
   if (names.size() > ImageRecord::kMostNames) names.resize(ImageRecord::kMostNames);
   if (names.empty()) {
     co_return fail(Errc::kInvalidArgument, "the archive does not say the image's name; say it");
@@ -161,10 +161,8 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
       kept_record->capabilities = unpacked.capabilities;
       return image_note(*kept_record);
     };
-    ImageUnpacking::Wanted unpacking{.id = id,
-                                     .project = wanted.project,
-                                     .most_bytes = room,
-                                     .patience = options_.patience};
+    ImageUnpacking::Wanted unpacking{
+        .id = id, .project = wanted.project, .most_bytes = room, .patience = options_.patience};
     const auto began = Clock::now();
     CO_TRY(UnpackedImage unpacked,
            co_await unpacking_.unpack(std::move(unpacking), std::move(found), std::move(file),
@@ -196,10 +194,9 @@ Task<std::shared_ptr<const ArchiveFile>> ImageService::receive(
     if (cancel->cancelled()) break;
     if (got == 0) co_return std::shared_ptr<const ArchiveFile>(std::move(file));
     if (file->size() + got > options_.max_bytes) {
-      co_return fail(Error(Errc::kResourceExhausted,
-                           "the archive exceeds " + megabytes(options_.max_bytes) +
-                               " (images.max_size)",
-                           EFBIG));
+      co_return fail(Error(
+          Errc::kResourceExhausted,
+          "the archive exceeds " + megabytes(options_.max_bytes) + " (images.max_size)", EFBIG));
     }
     auto work = [file, buffer, got]() -> Task<> {
       co_return file->append(std::string_view(*buffer).substr(0, got));

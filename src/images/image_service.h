@@ -22,9 +22,9 @@
 namespace glovebox::images {
 
 struct ImageServiceOptions {
-  std::string directory;               // for archives that arrive; made if missing
-  std::uint64_t max_bytes = 10ull << 30;     // of one image, and of an archive
-  std::uint64_t disk_ceiling = 40ull << 30;  // of all images; zero: no limit
+  std::string directory;                      // for archives that arrive; made if missing
+  std::uint64_t max_bytes = 10ull << 30;      // of one image, and of an archive
+  std::uint64_t disk_ceiling = 40ull << 30;   // of all images; zero: no limit
   static constexpr std::uint64_t kShare = 4;  // a project may use a fourth of that
   // Images that arrive at the same time, one of a project; they are unpacked one after the other.
   static constexpr std::size_t kMostAtOnce = 8;

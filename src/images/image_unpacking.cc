@@ -22,9 +22,7 @@ constexpr std::uint64_t kMostEntries = 1'000'000;  // of all layers
 // What a file takes on the disk besides its content: a part of a block, and its inode.
 constexpr std::uint64_t kBytesOfAnEntry = 1024;
 
-tl::unexpected<Error> cancelled() {
-  return fail(Errc::kUnavailable, "the request was cancelled");
-}
+tl::unexpected<Error> cancelled() { return fail(Errc::kUnavailable, "the request was cancelled"); }
 
 // Closes a transfer in which nothing moves, and one that was cancelled.
 class TransferWatch {
@@ -110,8 +108,8 @@ Error of_image(Error error) {
     return Error(Errc::kResourceExhausted, "the host's disk is full", why);
   }
   if (why == EFBIG) {
-    return Error(Errc::kResourceExhausted, "the image is larger than it may be here: " +
-                                               error.message(), why);
+    return Error(Errc::kResourceExhausted,
+                 "the image is larger than it may be here: " + error.message(), why);
   }
   if (error.code() == Errc::kUnavailable || error.code() == Errc::kTimeout) return error;
   return Error(Errc::kInvalidArgument, error.message(), why);
@@ -140,8 +138,8 @@ Task<UnpackedImage> ImageUnpacking::unpack(Wanted wanted, ArchivedImage image,
          co_await services_.sessions.create_session(std::move(spec), cancel));
   UnpackingSandbox sandbox(services_.io, services_.sessions, std::move(session));
   const std::string id = wanted.id;
-  Result<UnpackedImage> unpacked = co_await fill(wanted, image, std::move(file), sandbox.session(),
-                                                 progress, std::move(cancel));
+  Result<UnpackedImage> unpacked =
+      co_await fill(wanted, image, std::move(file), sandbox.session(), progress, std::move(cancel));
   Result<> ended = co_await sandbox.end();
   if (unpacked && !ended) unpacked = fail(std::move(ended.error()));
   if (unpacked) {
@@ -180,15 +178,14 @@ Task<UnpackedImage> ImageUnpacking::fill(const Wanted& wanted, const ArchivedIma
     Result<wire::FileDone> done =
         co_await send_layer(wanted, image.layers[i], left, file, session, cancel);
     if (!done) {
-      co_return fail(
-          of_image(std::move(done.error())).context(layer_text(i, image.layers.size())));
+      co_return fail(of_image(std::move(done.error())).context(layer_text(i, image.layers.size())));
     }
     CO_TRY(const wire::LayerReport report, wire::parse_layer_report(done->entry));
     if (!image.layers[i].diff_id.empty() && report.diff_id != image.layers[i].diff_id) {
       co_return fail(Errc::kInvalidArgument, layer_text(i, image.layers.size()) +
                                                  " is not what its digest says: expected sha256:" +
-                                                 image.layers[i].diff_id + ", found sha256:" +
-                                                 report.diff_id);
+                                                 image.layers[i].diff_id +
+                                                 ", found sha256:" + report.diff_id);
     }
     // An upper layer may replace what is counted here; the sum is what was written at most.
     unpacked.layer.bytes += done->bytes;

@@ -77,8 +77,7 @@ Result<StateDir> StateDir::claim(const std::string& base) {
     }
     LauncherId id = LauncherId::make();
     const std::string path = base + "/" + id.str();
-    UniqueFd lock(
-        ::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    UniqueFd lock(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock) {
       if (errno == EEXIST) continue;
       return fail(Error::from_errno("make " + path));

@@ -358,8 +358,8 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   if (api_options.workspace.reach.is_none()) api_options.workspace.allow_network = false;
   node->set_session_pools("workspace", workspace::waiting_sessions(api_options.workspace));
   const api::ServerApi::Dependencies api_dependencies{
-      io,        *node,     node->sessions(), *store,           usage, events, templates,
-      snapshots, *packages, images,           sessions,         sessions.registry};
+      io,        *node,     node->sessions(), *store, usage,    events,
+      templates, snapshots, *packages,        images, sessions, sessions.registry};
   api::ServerApi api(api_dependencies, std::move(api_options));
   http::Server server(io, api.make_router(), http_options(settings, resources.listener, api));
   api.http_figures = [&server] { return server.figures(); };

@@ -1,6 +1,6 @@
-// An image: the root of a file system that its publisher made, and what the publisher said about how
-// programs are started in it. The launcher keeps its tree as a layer (model/layer.h), whose note
-// begins with kImageNote; what follows is the server's.
+// An image: the root of a file system that its publisher made, and what the publisher said about
+// how programs are started in it. The launcher keeps its tree as a layer (model/layer.h), whose
+// note begins with kImageNote; what follows is the server's.
 #pragma once
 
 #include <optional>

@@ -39,8 +39,8 @@ struct Template {
   std::string description;  // one line
   bool built_in = false;
   RuntimeKind runtime = RuntimeKind::kNone;
-  std::string language;              // what a request's `language` says: shell, python, javascript
-  std::vector<std::string> layers;   // directories of root's above the host's own, bottom first
+  std::string language;             // what a request's `language` says: shell, python, javascript
+  std::vector<std::string> layers;  // directories of root's above the host's own, bottom first
   // The root of an image, which stands in place of the host's own files; empty: the host's.
   std::string root{};
   std::vector<std::string> preload;  // modules imported ahead, in this order

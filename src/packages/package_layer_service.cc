@@ -175,9 +175,8 @@ Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest request,
   co_return made;
 }
 
-Task<PreparedPackages> PackageLayerService::prepare_image(PackageSetRequest request,
-                                                          OnBuildProgress report,
-                                                          std::shared_ptr<node::CancelFlag> cancel) {
+Task<PreparedPackages> PackageLayerService::prepare_image(
+    PackageSetRequest request, OnBuildProgress report, std::shared_ptr<node::CancelFlag> cancel) {
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (!request.dependencies.empty()) {
     co_return fail(Errc::kInvalidArgument, "image: cannot be combined with dependencies yet");

@@ -18,9 +18,8 @@ constexpr unsigned kMostWarmAttempts = 3;
 constexpr std::chrono::seconds kStaysIdle{3};
 
 bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
-  return definition.image == layer ||
-         std::find(definition.layers.begin(), definition.layers.end(), layer) !=
-             definition.layers.end();
+  return definition.image == layer || std::find(definition.layers.begin(), definition.layers.end(),
+                                                layer) != definition.layers.end();
 }
 
 }  // namespace

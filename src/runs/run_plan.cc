@@ -157,9 +157,11 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
     job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *settings_.min_grade);
   }
   if (chosen.set && job.engine != EngineKind::kJail) {
-    return fail(Errc::kUnsupported, std::string(request.profile.image.empty() ? "profile.dependencies: the " : "profile.image: the ") +
-                                        std::string(engine_name(job.engine)) +
-                                        " engine supports neither packages nor images; use the jail engine");
+    return fail(Errc::kUnsupported,
+                std::string(request.profile.image.empty() ? "profile.dependencies: the "
+                                                          : "profile.image: the ") +
+                    std::string(engine_name(job.engine)) +
+                    " engine supports neither packages nor images; use the jail engine");
   }
   plan.set = std::move(chosen.set);
   return plan;

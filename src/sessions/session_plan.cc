@@ -37,9 +37,9 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
                 "profile.image: cannot be combined with a template or a snapshot");
   }
   TRY(packages::ChosenTemplate chosen,
-      is_image ? packages::choose_image(node, scope.project, request.profile)
-               : packages::choose_template_with(node, scope.book, scope.project, template_name,
-                                                asked));
+      is_image
+          ? packages::choose_image(node, scope.project, request.profile)
+          : packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
   const Template& made_of = chosen.made_of();
   const Profile profile =
       fill_in(request.profile, with_defaults(made_of.limits, request.default_limits));

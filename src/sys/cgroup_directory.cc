@@ -33,18 +33,17 @@ void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 constexpr int kMaxDepth = 3;
 
 // What a v1 memory cgroup has, and whether it may have pages of processes or files. The kernel adds
-// these to `usage_in_bytes` at once, together with its own memory and with what each CPU has charged
-// in advance (64 pages). Neither of the two keeps a removed cgroup: its own memory moves to the
-// parent, and what is charged in advance is returned. `memory.stat` would name the pages, but up to
-// two seconds later. The kernel's own is read last, because by now it only shrinks.
+// these to `usage_in_bytes` at once, together with its own memory and with what each CPU has
+// charged in advance (64 pages). Neither of the two keeps a removed cgroup: its own memory moves to
+// the parent, and what is charged in advance is returned. `memory.stat` would name the pages, but
+// up to two seconds later. The kernel's own is read last, because by now it only shrinks.
 struct Charged {
   bool may_have_pages = true;
   std::uint64_t kernel_bytes = 0;
 };
 Charged charged_to(int dir_fd) {
   const auto all = read_cgroup_number(dir_fd, "memory.usage_in_bytes");
-  const std::uint64_t kernel =
-      read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes").value_or(0);
+  const std::uint64_t kernel = read_cgroup_number(dir_fd, "memory.kmem.usage_in_bytes").value_or(0);
   return {!all || *all > kernel, kernel};
 }
 

@@ -24,8 +24,8 @@ void kill_cgroups_below(int dir_fd);
 // moved, or if new ones keep coming.
 Result<> move_cgroup_members(const std::string& from, const std::string& to);
 
-// Drops the pages that are charged to a v1 memory cgroup, which stays in the kernel after its removal
-// as long as it has any. Only for one whose processes have ended or are about to be killed.
+// Drops the pages that are charged to a v1 memory cgroup, which stays in the kernel after its
+// removal as long as it has any. Only for one whose processes have ended or are about to be killed.
 void drop_charged_pages(int dir_fd);
 
 // Waits briefly while it is busy: about 150 ms, or so many tries.

@@ -95,7 +95,8 @@ TEST_F(ChargedPages, OneBesideTheKernelsOwnMemoryIsEnough) {
   EXPECT_EQ(written("memory.force_empty"), "0");
 }
 
-// The part of /proc/cgroups that counts: removed cgroups stay in it while pages are charged to them.
+// The part of /proc/cgroups that counts: removed cgroups stay in it while pages are charged to
+// them.
 int memory_cgroups() {
   std::ifstream table("/proc/cgroups");
   for (std::string name, line; table >> name; std::getline(table, line)) {
@@ -124,8 +125,8 @@ class RealPages : public ::testing::Test {
   ~RealPages() override {
     if (!files_.empty()) fs::remove_all(files_);
   }
-  // In a cgroup of its own, a process reads one page that is not in memory, and ends; then the cgroup
-  // is emptied and removed. How many more cgroups the kernel has after many of these.
+  // In a cgroup of its own, a process reads one page that is not in memory, and ends; then the
+  // cgroup is emptied and removed. How many more cgroups the kernel has after many of these.
   int left_by(const std::function<void(int)>& empty, const std::string& name) {
     for (int i = 0; i < kCgroups; ++i) std::ofstream(files_ / (name + std::to_string(i))) << "x";
     const auto files = open_dir(AT_FDCWD, files_);

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/unpacker.h"
+#include "wire/tar/tar_reader.h"
 
 namespace {
 

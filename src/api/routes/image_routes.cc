@@ -114,11 +114,11 @@ Task<Response> answer_stream(routing::StreamingSink& sink, const Request& reques
     Response refusal = refuse_image(loaded.error());
     if (!sink.begun()) co_return refusal;
     event = "error";
-    data = json::serialize(
-        json::object{{"code", refusal.problem ? refusal.problem->code : "internal"},
-                     {"message", to_utf8(loaded.error().message())},
-                     {"status", refusal.status},
-                     {"request_id", request.id}});
+    data =
+        json::serialize(json::object{{"code", refusal.problem ? refusal.problem->code : "internal"},
+                                     {"message", to_utf8(loaded.error().message())},
+                                     {"status", refusal.status},
+                                     {"request_id", request.id}});
   }
   co_await sink.finish(std::move(event), std::move(data));
   co_return Response::streamed();

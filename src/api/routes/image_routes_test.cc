@@ -82,8 +82,8 @@ TEST_F(ImageRoutesTest, AProjectRemovesOnlyItsOwn) {
 }
 
 TEST_F(ImageRoutesTest, AnImageThatIsNotThereIsRefusedBeforeARun) {
-  const Answer run = test_.send(Method::kPost, "/v1/run", mine_,
-                                R"({"command":"x","profile":{"image":"y:1"}})");
+  const Answer run =
+      test_.send(Method::kPost, "/v1/run", mine_, R"({"command":"x","profile":{"image":"y:1"}})");
   EXPECT_EQ(run.status, 404);
   EXPECT_EQ(code_of(run), "image_not_found");
 }

@@ -149,9 +149,9 @@ void TestServer::build(sessions::SessionOptions options) {
   images::ImageServiceOptions image_options;
   image_options.directory = (directory / "images").string();
   images = std::make_unique<images::ImageService>(image_services, std::move(image_options));
-  const ServerApi::Dependencies api_dependencies{
-      io,         node,     session_service, *store,            usage,   events, *templates,
-      *snapshots, packages, *images,         *session_services, sessions};
+  const ServerApi::Dependencies api_dependencies{io,       node,    session_service,   *store,
+                                                 usage,    events,  *templates,        *snapshots,
+                                                 packages, *images, *session_services, sessions};
   api = std::make_unique<ServerApi>(api_dependencies, settings_);
   router = api->make_router();
 }

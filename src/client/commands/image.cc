@@ -58,8 +58,7 @@ options::CommandLine image_command_line(ImageOptions& image) {
                     &image.common.unused_for},
                    {"--dry-run", "", "prune: only print which images would be removed",
                     &image.common.dry_run},
-                   {"--project", "NAME",
-                    "use another project than the key's own (admin keys only)",
+                   {"--project", "NAME", "use another project than the key's own (admin keys only)",
                     &image.common.project},
                    {"-q,--quiet", "", "load, import: no progress; list: print only the ids",
                     &image.quiet},
@@ -117,10 +116,10 @@ int print_images(const ImageOptions& options, const std::string& body) {
     const auto yes = [&one](const char* name) {
       return std::string(field_text(one, name) == "true" ? "yes" : "no");
     };
-    rows.push_back({field_text(one, "id").substr(0, kShortImageId), names_text(one, ", "),
-                    size_text(number_field(one, "bytes")), age_text(field_text(one, "made_at"), now),
-                    age_text(field_text(one, "used_at"), now), yes("in_use"), yes("pinned"),
-                    yes("public")});
+    rows.push_back(
+        {field_text(one, "id").substr(0, kShortImageId), names_text(one, ", "),
+         size_text(number_field(one, "bytes")), age_text(field_text(one, "made_at"), now),
+         age_text(field_text(one, "used_at"), now), yes("in_use"), yes("pinned"), yes("public")});
   }
   if (!options.quiet) print(table(rows));
   return 0;
@@ -133,9 +132,9 @@ int print_image(const std::string& body) {
   std::vector<std::vector<std::string>> rows = {{"id", field_text(one, "id")},
                                                 {"names", names_text(one, ", ")},
                                                 {"size", size_text(number_field(one, "bytes"))}};
-  for (const char* name : {"project", "digest", "bytes", "entries", "layers", "devices_left_out",
-                           "capabilities_lost", "made_at", "used_at", "in_use", "pinned",
-                           "public"}) {
+  for (const char* name :
+       {"project", "digest", "bytes", "entries", "layers", "devices_left_out", "capabilities_lost",
+        "made_at", "used_at", "in_use", "pinned", "public"}) {
     rows.push_back({name, field_text(one, name)});
   }
   if (const json::value* config = one.if_contains("config"); config && config->is_object()) {

@@ -24,7 +24,10 @@ ArchiveBuilder& ArchiveBuilder::header(const std::string& name, char type, std::
   std::memset(block + 148, ' ', 8);
   block[156] = type;
   std::snprintf(block + 157, 100, "%s", target.c_str());
-  std::memcpy(block + 257, "ustar\0" "00", 8);
+  std::memcpy(block + 257,
+              "ustar\0"
+              "00",
+              8);
   unsigned sum = 0;
   for (const char c : block) sum += static_cast<unsigned char>(c);
   std::snprintf(block + 148, 7, "%06o", sum);
@@ -72,7 +75,8 @@ std::string config_json(const std::vector<std::string>& diff_ids, const std::str
   const std::string where = platform.empty() ? own_platform() : platform;
   const std::size_t slash = where.find('/');
   std::string ids;
-  for (const std::string& id : diff_ids) ids += (ids.empty() ? "\"sha256:" : ",\"sha256:") + id + "\"";
+  for (const std::string& id : diff_ids)
+    ids += (ids.empty() ? "\"sha256:" : ",\"sha256:") + id + "\"";
   return R"({"os":")" + where.substr(0, slash) + R"(","architecture":")" + where.substr(slash + 1) +
          R"(","config":)" + config + R"(,"rootfs":{"type":"layers","diff_ids":[)" + ids +
          R"(]},"history":[{"created_by":"a test"}]})";
@@ -96,9 +100,9 @@ ArchiveBuilder OciArchive::build() const {
   const std::string manifest_digest = archive.blob(manifest);
   archive.file("index.json",
                R"({"schemaVersion":2,"manifests":[)" +
-                   descriptor_json(manifest_digest, manifest.size(),
-                                   R"(,"annotations":{"org.opencontainers.image.ref.name":")" +
-                                       name + "\"}") +
+                   descriptor_json(
+                       manifest_digest, manifest.size(),
+                       R"(,"annotations":{"org.opencontainers.image.ref.name":")" + name + "\"}") +
                    "]}");
   return archive;
 }

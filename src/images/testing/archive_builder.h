@@ -36,7 +36,7 @@ struct OciArchive {
   std::vector<std::string> layers{};
   std::string config = "{}";
   std::string name = "test:1";
-  std::string platform{};  // of the configuration; empty: this machine's
+  std::string platform{};               // of the configuration; empty: this machine's
   std::vector<std::string> diff_ids{};  // empty: those of the layers
   ArchiveBuilder build() const;
 };

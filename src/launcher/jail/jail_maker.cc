@@ -136,8 +136,8 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   return zygote;
 }
 
-// What a jail needs after its broker has been asked for it: the first time, that takes as long as the
-// broker's start.
+// What a jail needs after its broker has been asked for it: the first time, that takes as long as
+// the broker's start.
 Result<> JailMaker::prepare_files() {
   if (!shares_) shares_ = parts_.read_shares();
   if (files_) return {};

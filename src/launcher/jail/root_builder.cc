@@ -305,8 +305,8 @@ Result<> RootBuilder::make_image_files(int tmpfs, const Owner& owner) const {
   TRY_OK(make_dir(tmpfs, "upper/etc", 0755, root, owner.own_slice));
   for (const LayerFile& one : network_files()) {
     const std::string path = std::string("upper/") + one.path;
-    const UniqueFd file(::openat(tmpfs, path.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+    const UniqueFd file(
+        ::openat(tmpfs, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
     const std::string_view text = one.text;
     if (!file ||
         ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||

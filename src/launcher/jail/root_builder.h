@@ -36,10 +36,10 @@ struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
   UniqueFd shm;
-  UniqueFd boot_id;          // a file with a boot id of its own
-  UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
-  bool idmapped = false;     // host files keep their owners inside
-  bool is_image = false;     // nothing of the host's is in it
+  UniqueFd boot_id;       // a file with a boot id of its own
+  UniqueFd upper;         // the writable tmpfs: its size may change when the sandbox is taken
+  bool idmapped = false;  // host files keep their owners inside
+  bool is_image = false;  // nothing of the host's is in it
   // Both are let go after the sandbox was served: each close and umount waits for an RCU grace
   // period.
   TemporaryMounts attached;
@@ -124,7 +124,7 @@ class RootBuilder {
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
-  UniqueFd empty_;    // the same for an image: an overlay needs two layers
+  UniqueFd empty_;                // the same for an image: an overlay needs two layers
   bool can_use_detached_ = true;  // until the kernel has refused
   bool can_keep_ = true;          // likewise
   KeptLowers kept_;

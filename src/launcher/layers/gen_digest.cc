@@ -1,5 +1,5 @@
-// Build-time program: writes the digest of the files that the launcher embeds. Half a megabyte takes
-// half a millisecond, which every cold run would wait for.
+// Build-time program: writes the digest of the files that the launcher embeds. Half a megabyte
+// takes half a millisecond, which every cold run would wait for.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -28,7 +28,8 @@ struct NurseryUsers {
   std::vector<UidExtent> map;  // empty: rootless, only that one user
 };
 
-// kOne: nothing is prepared for more sandboxes than one, which takes longer than it saves the first.
+// kOne: nothing is prepared for more sandboxes than one, which takes longer than it saves the
+// first.
 enum class Expected : bool { kOne, kMany };
 
 class Nursery {

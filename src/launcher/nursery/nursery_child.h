@@ -5,10 +5,10 @@ namespace glovebox::launcher {
 
 struct NurseryPlan {
   const char* role = nullptr;  // the agent's argument
-  int go_fd = -1;       // readable once the user namespace is mapped
-  int agent_fd = -1;    // our program
-  int socket_fd = -1;   // to the launcher
-  int failure_fd = -1;  // CLOEXEC: end of file means the exec worked
+  int go_fd = -1;              // readable once the user namespace is mapped
+  int agent_fd = -1;           // our program
+  int socket_fd = -1;          // to the launcher
+  int failure_fd = -1;         // CLOEXEC: end of file means the exec worked
 };
 
 struct NurseryFailure {

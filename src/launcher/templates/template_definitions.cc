@@ -31,8 +31,8 @@ Limits override_limits(Limits limits, const Limits& wanted) {
 Result<> check_image(const TemplateDefinition& definition, const Template& base) {
   // An interpreter of the host's does not run upon an image's files.
   if (base.runtime != RuntimeKind::kNone) {
-    return fail(Errc::kInvalidArgument,
-                "image: template \"" + definition.from + "\" has a runtime, which an image has not");
+    return fail(Errc::kInvalidArgument, "image: template \"" + definition.from +
+                                            "\" has a runtime, which an image has not");
   }
   if (!definition.layers.empty()) {
     return fail(Errc::kInvalidArgument, "image: cannot be combined with layers");

@@ -162,7 +162,8 @@ TEST(RunRequest, AnImageMayHaveAProgramOfItsOwn) {
               HasSubstr("template: cannot be combined with an image"));
   EXPECT_THAT(complaint(R"({"command":"x","profile":{"image":"x","dependencies":["six"]}})"),
               HasSubstr("cannot be combined with dependencies"));
-  EXPECT_EQ(parse_run_request(R"({"command":"x","profile":{"image":"x:1"}})")->profile.image, "x:1");
+  EXPECT_EQ(parse_run_request(R"({"command":"x","profile":{"image":"x:1"}})")->profile.image,
+            "x:1");
 }
 
 TEST(RunRequest, TheSameKeyInTwoObjectsIsFine) {

@@ -105,8 +105,9 @@ Result<> image_in(HelperLink& link) {
   link.done.bytes = counts.bytes;
   link.done.entries = counts.entries;
   if (outcome) {
-    link.done.entry = wire::layer_report_text(
-        {.diff_id = stream.digest(), .devices = counts.devices, .capabilities = counts.capabilities});
+    link.done.entry = wire::layer_report_text({.diff_id = stream.digest(),
+                                               .devices = counts.devices,
+                                               .capabilities = counts.capabilities});
   }
   return outcome;
 }

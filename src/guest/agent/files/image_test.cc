@@ -103,8 +103,12 @@ TEST_F(Image, KeepsOwnersModesTimesAndHardLinks) {
   TarEntry link = Layer::entry_of(TarType::kSymlink, "etc/link", 0777);
   link.link = "/nowhere/at/all";
   link.uid = 5;
-  must(Layer().add(program).add(owned).add(link).file("srv/data/f", "content", 0600).link(
-      TarType::kHardLink, "srv/second", "srv/data/f"));
+  must(Layer()
+           .add(program)
+           .add(owned)
+           .add(link)
+           .file("srv/data/f", "content", 0600)
+           .link(TarType::kHardLink, "srv/second", "srv/data/f"));
   EXPECT_EQ(facts("bin/su").st_mode & 07777u, 04755u);
   EXPECT_EQ(facts("bin/su").st_mtime, 1'000'000);
   EXPECT_EQ(facts("srv/data").st_mode & 07777u, 02770u);
@@ -117,8 +121,10 @@ TEST_F(Image, KeepsOwnersModesTimesAndHardLinks) {
 
 TEST_F(Image, KeepsFileCapabilities) {
   // CAP_NET_RAW, permitted and effective, as setcap writes it.
-  const std::string value("\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-                          "\x00\x00\x00\x00", 20);
+  const std::string value(
+      "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+      "\x00\x00\x00\x00",
+      20);
   TarEntry entry = Layer::entry_of(TarType::kFile, "ping", 0755);
   entry.xattrs = {{"security.capability", value}, {"user.note", "kept"}};
   const Answer answer = apply(Layer().add(entry).bytes());

@@ -82,7 +82,8 @@ Result<> ImageUnpacker::take(const TarEntry& entry, TarReader& reader) {
   }
   TRY(const std::string path, clean_name(entry.name));
   if (path.size() > kMaxPath || entry.link.size() > kMaxPath) {
-    return refuse_entry("the layer contains a name of more than " + std::to_string(kMaxPath) + " bytes");
+    return refuse_entry("the layer contains a name of more than " + std::to_string(kMaxPath) +
+                        " bytes");
   }
   if (path.empty()) {
     // The top itself: it is as it is.
@@ -95,9 +96,8 @@ Result<> ImageUnpacker::take(const TarEntry& entry, TarReader& reader) {
   }
   if (entry.type == TarType::kOther) return {};
   const Split at = split(path);
-  auto outcome = std::string_view(at.name).starts_with(kWhiteout)
-                     ? whiteout(at)
-                     : place(at, path, entry, reader);
+  auto outcome = std::string_view(at.name).starts_with(kWhiteout) ? whiteout(at)
+                                                                  : place(at, path, entry, reader);
   if (!outcome) return fail(std::move(outcome.error()).context(path));
   return {};
 }
@@ -258,10 +258,9 @@ Result<> ImageUnpacker::link_file(int dir, const Split& at, const std::string& p
   if (errno != EEXIST) return fail_with(errno, "hard link to " + target);
   struct stat one {};
   struct stat other {};
-  const bool is_same =
-      ::fstatat(way.get(), from.name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
-      ::fstatat(kept.get(), at.name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
-      one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+  const bool is_same = ::fstatat(way.get(), from.name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       ::fstatat(kept.get(), at.name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
   if (is_same) return {};
   TRY_OK(remove(kept.get(), at.name));
   if (::linkat(way.get(), from.name.c_str(), kept.get(), at.name.c_str(), 0) != 0) {
@@ -283,7 +282,8 @@ Result<> ImageUnpacker::make_special(int dir, const Split& at, const TarEntry& e
     TRY_OK(remove(kept.get(), at.name));
     if (make() != 0) return fail_with(errno);
   }
-  if (entry.uid > kMaxId || entry.gid > kMaxId) return refuse_entry("its owner is not within 0 to 65535");
+  if (entry.uid > kMaxId || entry.gid > kMaxId)
+    return refuse_entry("its owner is not within 0 to 65535");
   if (::fchownat(kept.get(), at.name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0) {
     return fail_with(errno);
   }
@@ -293,7 +293,8 @@ Result<> ImageUnpacker::make_special(int dir, const Split& at, const TarEntry& e
 }
 
 Result<> ImageUnpacker::apply_attributes(int fd, const TarEntry& entry) {
-  if (entry.uid > kMaxId || entry.gid > kMaxId) return refuse_entry("its owner is not within 0 to 65535");
+  if (entry.uid > kMaxId || entry.gid > kMaxId)
+    return refuse_entry("its owner is not within 0 to 65535");
   if (::fchown(fd, entry.uid, entry.gid) != 0) return fail_with(errno);
   TRY_OK(write_attributes(fd, entry.xattrs));
   if (has_capability(entry) && ::fgetxattr(fd, "security.capability", nullptr, 0) < 0) {

@@ -11,9 +11,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/testing/test_helper.h"
+#include "wire/tar/tar_reader.h"
 
 namespace glovebox::agent {
 namespace {
@@ -258,7 +258,8 @@ TEST(Snapshot, OfAHostileGuestReachesNothingButItsOwnLayers) {
       {tar_header(entry_of(wire::TarType::kSymlink, "home/user", "/proc/self")) +
            file_of("home/user/attr", "x"),
        ELOOP},
-      {tar_header(entry_of(wire::TarType::kSymlink, "etc", "/dev")) + file_of("etc/null", "x"), ELOOP},
+      {tar_header(entry_of(wire::TarType::kSymlink, "etc", "/dev")) + file_of("etc/null", "x"),
+       ELOOP},
       {tar_header(entry_of(wire::TarType::kHardLink, "etc/h", "data/own")), 0},  // passed over
       {tar_header(gone), 0},
       {tar_header(opaque_data), 0},
@@ -282,9 +283,10 @@ TEST(Snapshot, LinksInPlaceOfStandardDirectoriesAreUnpackedAsTheyAre) {
   const TestDir dir;
   make_template(dir);
   REQUIRE_MOUNTS(dir);
-  const std::string archive = tar_header(entry_of(wire::TarType::kSymlink, "etc", "/proc/1/root/etc")) +
-                              tar_header(entry_of(wire::TarType::kSymlink, "home/user", "/dev")) +
-                              tar_header(entry_of(wire::TarType::kSymlink, "tmp", "..")) + tar_end();
+  const std::string archive =
+      tar_header(entry_of(wire::TarType::kSymlink, "etc", "/proc/1/root/etc")) +
+      tar_header(entry_of(wire::TarType::kSymlink, "home/user", "/dev")) +
+      tar_header(entry_of(wire::TarType::kSymlink, "tmp", "..")) + tar_end();
   const Answer answer = give(dir, "first", archive);
   ASSERT_EQ(answer.error(), 0) << answer.message();
   inside(dir, "first", [] { return is_link("/etc") && is_link("/home/user") && is_link("/tmp"); });

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "wire/tar/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/unpacker.h"
+#include "wire/tar/tar_reader.h"
 
 namespace glovebox::agent {
 namespace {
@@ -211,8 +211,9 @@ TEST(TarIn, NothingLeadsOutOfTheDirectory) {
                       in + "'"));
   }
   // A file in place of a link: the link is replaced, and not what it leads to.
-  const std::string through = tar_header(link_entry(wire::TarType::kSymlink, "s", out + "/secret")) +
-                              with_content(file_entry("s", 4), "evil") + tar_end();
+  const std::string through =
+      tar_header(link_entry(wire::TarType::kSymlink, "s", out + "/secret")) +
+      with_content(file_entry("s", 4), "evil") + tar_end();
   EXPECT_EQ(unpack(through, in).error(), 0);
   EXPECT_EQ(read_whole(out + "/secret"), "secret\n");
 }
@@ -296,7 +297,8 @@ TEST(TarInALayer, AllUsersCanReadItAndOnlyTheOwnerCanWriteIt) {
 
 TEST(TarInALayer, HasFilesDirectoriesAndLinksOnly) {
   const TestDir dir;
-  for (const wire::TarType type : {wire::TarType::kFifo, wire::TarType::kCharDevice, wire::TarType::kBlockDevice}) {
+  for (const wire::TarType type :
+       {wire::TarType::kFifo, wire::TarType::kCharDevice, wire::TarType::kBlockDevice}) {
     EXPECT_FALSE(unpack_layer(tar_header(link_entry(type, "odd", "")) + tar_end(), dir));
     EXPECT_EQ(mode_of(dir / "odd"), ~0u);
   }

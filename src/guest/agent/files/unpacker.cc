@@ -170,7 +170,8 @@ Result<> Unpacker::make_directory(const Location& location, const std::string& p
   return {};
 }
 
-Result<> Unpacker::write_file(const Location& location, const wire::TarEntry& entry, wire::TarReader& reader) {
+Result<> Unpacker::write_file(const Location& location, const wire::TarEntry& entry,
+                              wire::TarReader& reader) {
   UniqueFd file;
   for (int tries = 0; !file; ++tries) {
     auto made =
@@ -210,7 +211,8 @@ Result<> Unpacker::link_file(const Location& location, const std::string& path,
   }
 }
 
-Result<> Unpacker::unpack(const std::string& path, const wire::TarEntry& entry, wire::TarReader& reader) {
+Result<> Unpacker::unpack(const std::string& path, const wire::TarEntry& entry,
+                          wire::TarReader& reader) {
   if (entry.removed) {
     if (!rules_.snapshot) return {};
     auto location = find(path, Missing::kFail);

@@ -55,9 +55,12 @@ class Unpacker {
   Result<UniqueFd> walk(int start, std::string_view path, Missing missing);
   Result<UniqueFd> create_path(int start, std::string_view path);
   Result<> unpack(const std::string& path, const wire::TarEntry& entry, wire::TarReader& reader);
-  Result<> make_directory(const Location& location, const std::string& path, const wire::TarEntry& entry);
-  Result<> write_file(const Location& location, const wire::TarEntry& entry, wire::TarReader& reader);
-  Result<> link_file(const Location& location, const std::string& path, const wire::TarEntry& entry);
+  Result<> make_directory(const Location& location, const std::string& path,
+                          const wire::TarEntry& entry);
+  Result<> write_file(const Location& location, const wire::TarEntry& entry,
+                      wire::TarReader& reader);
+  Result<> link_file(const Location& location, const std::string& path,
+                     const wire::TarEntry& entry);
   Result<> remove_existing(const Location& location);
   Result<> apply_attributes(int fd, const wire::TarEntry& entry);
   void apply_attributes_by_name(const Location& location, const wire::TarEntry& entry);

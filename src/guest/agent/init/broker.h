@@ -5,8 +5,8 @@
 
 namespace glovebox::agent {
 
-// How many sandboxes are to be expected. kOne: nothing is prepared for later ones, which can be made
-// all the same.
+// How many sandboxes are to be expected. kOne: nothing is prepared for later ones, which can be
+// made all the same.
 enum class Expects : bool { kOne, kMany };
 
 // Serves the launcher's socket until it closes; returns the exit status.

@@ -14,9 +14,7 @@ constexpr sock_filter load(std::size_t offset) {
   return {BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
 }
 
-constexpr sock_filter answer_with(std::uint32_t answer) {
-  return {BPF_RET | BPF_K, 0, 0, answer};
-}
+constexpr sock_filter answer_with(std::uint32_t answer) { return {BPF_RET | BPF_K, 0, 0, answer}; }
 
 bool is_same(const CallList::Filter& one, const sock_filter& only) {
   return one.size() == 1 && one[0].code == only.code && one[0].k == only.k;

@@ -1,6 +1,6 @@
-// A filter that decides about most calls by their number alone. Part of gen_filter: libseccomp's tree
-// has a node for each call, this one only where the answer changes, and the kernel translates the
-// filter again for every program that is started.
+// A filter that decides about most calls by their number alone. Part of gen_filter: libseccomp's
+// tree has a node for each call, this one only where the answer changes, and the kernel translates
+// the filter again for every program that is started.
 #pragma once
 
 #include <linux/filter.h>

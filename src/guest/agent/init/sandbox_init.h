@@ -8,8 +8,8 @@
 namespace glovebox::agent {
 
 // `go` is readable once the user namespace is mapped; `setup` leads to the launcher, which hands
-// over the client's socket when the sandbox is taken; `mask` is what it covers in its /proc, or null:
-// then it looks itself. Never returns.
+// over the client's socket when the sandbox is taken; `mask` is what it covers in its /proc, or
+// null: then it looks itself. Never returns.
 [[noreturn]] void run_sandbox_init(UniqueFd go, UniqueFd setup, bool own_slice,
                                    const ProcMask* mask);
 

@@ -23,8 +23,9 @@ struct SessionUser {
   std::vector<gid_t> groups;  // supplementary
 };
 
-// By name or by number, perhaps with a group behind a colon, likewise. A number needs no entry; root and the guest's user need none either, so
-// that a guest that broke its passwd can still be repaired. Nothing: there is no such user.
+// By name or by number, perhaps with a group behind a colon, likewise. A number needs no entry;
+// root and the guest's user need none either, so that a guest that broke its passwd can still be
+// repaired. Nothing: there is no such user.
 std::optional<SessionUser> find_user(std::string_view passwd, std::string_view group,
                                      const std::string& wanted);
 // The same by the files in /etc.
