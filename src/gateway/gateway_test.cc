@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -278,6 +279,26 @@ TEST(Gateway, OnlySoManyAreOpenAtOnce) {
     ASSERT_TRUE(run_until(box.io, [&] { return box.report().totals.open == 1; }));
     const UniqueFd third = say(box, guest.connect(kServer, 8000), "hello");
     EXPECT_TRUE(box.works(third, server));
+  });
+}
+
+TEST(Gateway, HasOnlyAsManyNetworksAsItsDescriptorsAllow) {
+  in_box([] {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit few{256, before.rlim_max};  // a sixteenth of them is for networks
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    Box box;
+    Guest guest;
+    const auto opens = [&] {
+      wire::OpenNetwork request{1, SandboxId::make(), "default", policy(net::NetBase::kAll)};
+      return std::holds_alternative<wire::GatewayDone>(
+          box.gateway->answer(std::move(request), guest.lend()));
+    };
+    for (int i = 0; i < 16; ++i) EXPECT_TRUE(opens()) << i;
+    EXPECT_FALSE(opens());
+    EXPECT_EQ(box.gateway->networks(), 16u);
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   });
 }
 

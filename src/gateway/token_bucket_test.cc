@@ -37,6 +37,13 @@ TEST(TokenBucket, ReportsHowLongToWait) {
   EXPECT_EQ(bucket.wait(kStart + 100ms), 0ns);
 }
 
+TEST(TokenBucket, IsFullAtFirstHoweverYoungTheClockIs) {
+  const TokenBucket::Time start{};  // of the machine
+  TokenBucket bucket(50, 200);
+  EXPECT_EQ(bucket.wait(start), 0ns);
+  EXPECT_EQ(taken(bucket, start, 1000), 200);
+}
+
 TEST(TokenBucket, OfNothingIsOfOne) {
   TokenBucket bucket(0, 0);
   EXPECT_EQ(taken(bucket, kStart, 5), 1);

@@ -14,6 +14,8 @@ std::optional<ByteSpan> part(std::string_view header, std::uint64_t total) {
 TEST(ByteRange, IsAPartOfTheWhole) {
   EXPECT_EQ(part("bytes=0-0", 10), (ByteSpan{0, 1}));
   EXPECT_EQ(part("bytes=2-4", 10), (ByteSpan{2, 3}));
+  EXPECT_EQ(part("bytes=3-3", 10), (ByteSpan{3, 1}));
+  EXPECT_EQ(part("bytes=9-", 10), (ByteSpan{9, 1}));
   EXPECT_EQ(part("bytes=2-", 10), (ByteSpan{2, 8}));
   EXPECT_EQ(part("bytes=9-99", 10), (ByteSpan{9, 1}));
   EXPECT_EQ(part("bytes=-3", 10), (ByteSpan{7, 3}));

@@ -133,6 +133,20 @@ TEST(Multipart, RefusesWhatHasNoBounds) {
             Event::kBad);
 }
 
+TEST(Multipart, TakesHeadsAndBlanksUpToTheirBounds) {
+  const auto with_head = [](std::size_t size) {  // between the boundary and the empty line
+    const std::string name = "\r\nA: ";
+    return take("--b" + name + std::string(size - name.size(), 'x') + "\r\n\r\n--b--", 1000).last;
+  };
+  EXPECT_EQ(with_head(MultipartReader::kMaxHead), Event::kEnd);
+  EXPECT_EQ(with_head(MultipartReader::kMaxHead + 1), Event::kBad);
+  const auto with_blanks = [](std::size_t count) {
+    return take("--b" + std::string(count, ' ') + "\r\nA: x\r\n\r\n--b--", 1000).last;
+  };
+  EXPECT_EQ(with_blanks(256), Event::kEnd);
+  EXPECT_EQ(with_blanks(257), Event::kBad);
+}
+
 TEST(Multipart, FindsTheBoundaryInAContentType) {
   EXPECT_EQ(multipart_boundary("multipart/form-data; boundary=abc"), "abc");
   EXPECT_EQ(multipart_boundary("Multipart/Form-Data;charset=utf-8; Boundary=\"a b\""), "a b");
@@ -144,6 +158,13 @@ TEST(Multipart, FindsTheBoundaryInAContentType) {
   }
   EXPECT_EQ(multipart_boundary("multipart/form-data; boundary=" + std::string(201, 'a')),
             std::nullopt);
+  const std::string longest(200, 'a');
+  EXPECT_EQ(multipart_boundary("multipart/form-data; boundary=" + longest), longest);
+  EXPECT_EQ(multipart_boundary("multipart/form-data; boundary=\"~ a\""), "~ a");
+  for (const char c : {'\x1f', '\x7f', '\x80'}) {
+    EXPECT_EQ(multipart_boundary(std::string("multipart/form-data; boundary=\"a") + c + "b\""),
+              std::nullopt);
+  }
 }
 
 }  // namespace

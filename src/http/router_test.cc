@@ -37,6 +37,34 @@ TEST(Router, TheRestTakesSeveralSegments) {
   EXPECT_EQ(match.params.get("path"), "a/b c");
 }
 
+TEST(Router, AParameterAndTheRestHaveNames) {
+  const Router router({at(Method::kGet, "/a/{x}"), at(Method::kGet, "/b/{y*}")});
+  EXPECT_EQ(router.find(Method::kGet, "/a/1").params.get("x"), "1");
+  EXPECT_EQ(router.find(Method::kGet, "/b/1/2").params.get("y"), "1/2");
+  EXPECT_EQ(router.find(Method::kGet, "/a/1/2").route, nullptr);
+}
+
+TEST(Router, ALongerPatternIsMoreSpecific) {
+  const Router router({at(Method::kGet, "/{all*}"), at(Method::kGet, "/a/{all*}"),
+                       at(Method::kGet, "/a/{x}"), at(Method::kGet, "/a")});
+  const auto pattern = [&](std::string_view path) {
+    return router.find(Method::kGet, path).route->pattern;
+  };
+  EXPECT_EQ(pattern("/a"), "/a");
+  EXPECT_EQ(pattern("/a/b"), "/a/{x}");
+  EXPECT_EQ(pattern("/a/b/c"), "/a/{all*}");
+  EXPECT_EQ(pattern("/b/c"), "/{all*}");
+}
+
+TEST(Route, IsAdmittedAndBoundedUnlessItSaysOtherwise) {
+  const Route route;
+  EXPECT_FALSE(route.streams_body);
+  EXPECT_FALSE(route.admits_itself);
+  EXPECT_FALSE(route.is_always_served);
+  EXPECT_FALSE(Request{}.tls);
+  EXPECT_FALSE(Response{}.is_streamed);
+}
+
 TEST(Router, HeadFindsGet) { EXPECT_NE(table().find(Method::kHead, "/v1/runs").route, nullptr); }
 
 TEST(Router, TellsAMissingPathFromAWrongMethod) {

@@ -29,9 +29,11 @@ TEST(Target, TakesTheAbsoluteForm) {
 
 TEST(Target, RefusesWhatIsNotAPath) {
   for (const std::string_view text :
-       {"", "a", "?x", "/%", "/%4", "/%zz", "/a%00b", "/a#b", "/a b", "http://", "/?x=%f", "*x"}) {
+       {"", "a", "?x", "/%", "/%4", "/%zz", "/a%00b", "/a#b", "/a b", "http://", "/?x=%f", "*x",
+        "/\x1f", "/\x7f", "/?a b", "/?#"}) {
     EXPECT_FALSE(parse_target(text).has_value()) << text;
   }
+  EXPECT_TRUE(parse_target("/!~").has_value()) << "the first and the last that are printed";
 }
 
 TEST(Target, EncodingIsUndoneByDecoding) {

@@ -35,8 +35,9 @@ std::string answer(const std::vector<std::string>& records, std::string_view nam
   for (const std::string& one : records) out += one;
   return out;
 }
+// From memory that ends with the message, so that the address sanitizer sees a read past its end.
 Result<DnsAnswer> read(std::string_view bytes, DnsType type = DnsType::kA) {
-  return read_answer(as_bytes(bytes), 7, host("a.example"), type);
+  return read_answer(exactly(bytes), 7, host("a.example"), type);
 }
 Errc why_not(std::string_view bytes) {
   const auto result = read(bytes);
@@ -231,6 +232,11 @@ TEST(DnsReadAnswer, ChainsOfPointersAreBounded) {
   const auto few = read(chained(10));
   ASSERT_TRUE(few.has_value());
   EXPECT_EQ(few->addresses.size(), 1u);
+  // With the owner's own pointer, 64 of them.
+  const auto most = read(chained(63));
+  ASSERT_TRUE(most.has_value());
+  EXPECT_EQ(most->addresses.size(), 1u);
+  EXPECT_EQ(why_not(chained(64)), Errc::kProtocol);
   EXPECT_EQ(why_not(chained(200)), Errc::kProtocol);
 }
 
@@ -245,6 +251,12 @@ TEST(DnsReadAnswer, NamesThatPointersMakeTooLongAreNone) {
 TEST(DnsReadAnswer, AWildTtlIsNone) {
   EXPECT_EQ(read(answer({a(kAsked, "192.0.2.1", 0x80000000)}))->ttl_s, 0u);
   EXPECT_EQ(read(answer({a(kAsked, "192.0.2.1", 0x7fffffff)}))->ttl_s, 0x7fffffffu);
+}
+
+TEST(DnsReadAnswer, AnAnswerWithoutAnythingIsWhole) {
+  EXPECT_FALSE(DnsAnswer{}.truncated);
+  EXPECT_EQ(DnsAnswer{}.code, DnsCode::kNoError);
+  EXPECT_EQ(DnsAnswer{}.ttl_s, 0u);
 }
 
 TEST(DnsReadAnswer, RefusesOneThatIsTooLong) {

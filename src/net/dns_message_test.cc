@@ -17,7 +17,7 @@ using namespace std::string_literals;
 unsigned code_of(const std::string& answer) { return answer.at(3) & 0x0f; }
 // The code of the error answer, or -1 if there is none to give.
 int rejected(std::string_view bytes) {
-  const auto read = read_query(as_bytes(bytes));
+  const auto read = read_query(exactly(bytes));
   if (read.has_value()) return 99;
   if (!read.error().answer) return -1;
   return static_cast<int>(code_of(as_text(*read.error().answer)));
@@ -112,6 +112,14 @@ TEST(DnsQuery, RefusesEveryOneThatIsCutOff) {
   for (std::size_t size = 12; size < whole.size(); ++size) {
     EXPECT_EQ(rejected(whole.substr(0, size)), kFormErr) << size;
   }
+  // Inside of the type or the class behind the name, the log says so and no question is repeated.
+  const std::size_t end_of_name = 12 + wire("www.example.org").size();
+  for (std::size_t size = end_of_name; size < end_of_name + 4; ++size) {
+    const auto read = read_query(exactly(whole.substr(0, size)));
+    ASSERT_FALSE(read.has_value());
+    EXPECT_EQ(read.error().why, "cut off") << size;
+    EXPECT_EQ(read.error().answer.value().size(), 12u);
+  }
 }
 
 TEST(DnsQuery, RefusesOtherCounts) {
@@ -154,6 +162,30 @@ TEST(DnsQuery, BoundsTheLengthOfNamesAndMessages) {
   EXPECT_EQ(read->asked_name.size(), 255u);
   EXPECT_EQ(rejected(query(longest + "c")), kFormErr);
   EXPECT_EQ(rejected(query("a.example") + std::string(kMaxDnsQuery, 'x')), kFormErr);
+  // One whose OPT fills it up to the limit, and one byte more.
+  const auto padded = [](std::size_t size) {
+    const std::string begin = header(1, 0, {.additional = 1}) + question("a.example");
+    const std::size_t padding = size - begin.size() - opt().size() - 4;
+    return begin + opt(1232, n16(12) + n16(static_cast<unsigned>(padding)) +
+                                 std::string(padding, '\0'));
+  };
+  ASSERT_EQ(padded(kMaxDnsQuery).size(), kMaxDnsQuery);
+  EXPECT_TRUE(read_query(as_bytes(padded(kMaxDnsQuery))).has_value());
+  EXPECT_EQ(rejected(padded(kMaxDnsQuery + 1)), kFormErr);
+}
+
+TEST(DnsQuery, TakesEveryLetterAndDigitOfAHostName) {
+  const std::string all = "ABCDEFGHIJKLMNOPQRSTUVWXYZ.abcdefghijklmnopqrstuvwxyz.0123456789-_x";
+  const auto read = read_query(as_bytes(query(all)));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->asked_name, wire(all));
+}
+
+TEST(DnsQuery, WithoutAnOptItAsksForThePlainForm) {
+  const DnsQuery plain{.name = host("a.example"), .asked_name = ""};
+  EXPECT_FALSE(plain.recursion_desired);
+  EXPECT_FALSE(plain.has_opt);
+  EXPECT_EQ(plain.payload, 512);
 }
 
 TEST(DnsQuery, ANameThatIsNoHostNameDoesNotExist) {
@@ -247,6 +279,31 @@ TEST(DnsWriteAnswer, StaysWithinThePayloadAndSetsTheTruncationFlag) {
   const std::vector<IpAddress> eight(8, ip("2001:db8::1"));
   const auto bytes = write_answer(asked(longest, 28, 512, true), DnsCode::kNoError, eight, 60);
   EXPECT_EQ(std::to_integer<int>(bytes[2]) & 0x02, 0) << "eight addresses fit any answer";
+}
+
+TEST(DnsWriteAnswer, FillsThePayloadToItsLastByte) {
+  const std::vector<IpAddress> three(3, ip("192.0.2.1"));
+  const std::size_t fits = header(7, 0, {}).size() + question("a.example").size() + 3 * 16;
+  const auto answered = [&](std::size_t payload) {
+    return write_answer(asked("a.example", 1, static_cast<unsigned>(payload)), DnsCode::kNoError,
+                        three, 60);
+  };
+  EXPECT_EQ(answered(fits).size(), fits);
+  EXPECT_EQ(std::to_integer<int>(answered(fits)[2]) & 0x02, 0);
+  EXPECT_EQ(answered(fits - 1).size(), fits - 16);
+  EXPECT_NE(std::to_integer<int>(answered(fits - 1)[2]) & 0x02, 0);
+}
+
+TEST(DnsWriteAnswer, CutsTheReasonToWhatFits) {
+  const std::size_t bare = 12 + question("a.example").size() + opt().size();
+  const auto denied = [&](std::size_t payload) {
+    return as_text(write_answer(asked("a.example", 1, static_cast<unsigned>(payload), true),
+                                DnsCode::kNxDomain, {}, 0, "why not"));
+  };
+  const std::string begin = header(7, 0x8183, {.additional = 1}) + question("a.example");
+  EXPECT_EQ(denied(bare + 5), begin + opt(1232));  // no room for the head of an option
+  EXPECT_EQ(denied(bare + 6), begin + opt(1232, n16(15) + n16(2) + n16(18)));
+  EXPECT_EQ(denied(bare + 9), begin + opt(1232, n16(15) + n16(5) + n16(18) + "why"));
 }
 
 TEST(DnsWriteQuestion, IsAPlainQuestion) {

@@ -17,6 +17,11 @@ namespace glovebox::net::dns_test {
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
+// In memory of its own that ends with the last byte, which that of a string does not.
+inline std::vector<std::byte> exactly(std::string_view text) {
+  const auto bytes = as_bytes(text);
+  return {bytes.begin(), bytes.end()};
+}
 inline std::string as_text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

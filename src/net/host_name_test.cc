@@ -24,6 +24,15 @@ TEST(HostName, HasOneForm) {
   EXPECT_EQ(name("127.0.0.1.nip.io").str(), "127.0.0.1.nip.io");
 }
 
+TEST(HostName, TakesEveryLetterAndDigit) {
+  EXPECT_EQ(name("ABCDEFGHIJKLMNOPQRSTUVWXYZ.abcdefghijklmnopqrstuvwxyz.0123456789-_x").str(),
+            "abcdefghijklmnopqrstuvwxyz.abcdefghijklmnopqrstuvwxyz.0123456789-_x");
+  // Their neighbours in ASCII are no letters and no digits.
+  for (const char* text : {"a/b.org", "a:b.org", "a@b.org", "a[b.org", "a`b.org", "a{b.org"}) {
+    EXPECT_FALSE(HostName::parse(text)) << text;
+  }
+}
+
 TEST(HostName, RefusesWhatSomeProgramsTakeForAnAddress) {
   for (const char* text : {"127.0.0.1",    "127.0.0.1.",
                            "127.1",        "127.0.1",
@@ -55,7 +64,7 @@ TEST(HostName, RefusesNonAsciiAndSuggestsXn) {
   // The last three are taken for "pypi.org" by programs that fold or normalise: Kelvin-like
   // letters, a full-width dot, a soft hyphen.
   for (const char* text :
-       {"bücher.example", "pypı.org", "pypi。org", "py\xc2\xadpi.org", "\xff.a"}) {
+       {"bücher.example", "pypı.org", "pypi。org", "py\xc2\xadpi.org", "\xff.a", "a\x80"}) {
     const auto parsed = HostName::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_NE(parsed.error().message().find("xn--"), std::string::npos);

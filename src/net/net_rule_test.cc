@@ -40,6 +40,8 @@ TEST(NetRule, HasOneSpelling) {
       {"0.0.0.0/0", "0.0.0.0/0"},
       {"_srv.example", "_srv.example"},
       {"localhost:1", "localhost:1"},
+      {"localhost:9", "localhost:9"},
+      {"localhost:9000-65535", "localhost:9000-65535"},
   };
   for (const auto& [text, canonical] : spellings) {
     EXPECT_EQ(rule(text).text(), canonical) << text;
@@ -130,6 +132,9 @@ TEST(NetRule, SaysWhatToWriteInstead) {
   EXPECT_NE(why("bücher.example").find("xn--"), std::string::npos);
   EXPECT_NE(why("10.1.0.0/8").find("10.0.0.0/8"), std::string::npos);
   EXPECT_NE(why("a.b:0").find("1 to 65535"), std::string::npos);
+  // A rule may have 320 bytes; in this one, the name is what is too long.
+  EXPECT_NE(why(std::string(320, 'a')).find("253"), std::string::npos);
+  EXPECT_EQ(why(std::string(321, 'a')), "the rule is too long");
 }
 
 TEST(NetRule, TheLongestOneIsTaken) {
@@ -152,6 +157,20 @@ TEST(NetRule, Matches) {
   EXPECT_FALSE(rule("*.org").matches(ip("1.2.3.4")));
   EXPECT_TRUE(rule("10.0.0.0/8").matches(ip("::ffff:10.2.3.4")));
   EXPECT_FALSE(rule("10.0.0.0/8").matches(ip("64:ff9b::10.2.3.4")));
+}
+
+TEST(NetRule, ARangeOfPortsHasItsEnds) {
+  const PortRange ports = rule("a.example:80-443").ports;
+  EXPECT_FALSE(ports.contains(79));
+  EXPECT_TRUE(ports.contains(80));
+  EXPECT_TRUE(ports.contains(443));
+  EXPECT_FALSE(ports.contains(444));
+  EXPECT_TRUE(ports.contains(ports));
+  EXPECT_FALSE(ports.contains(PortRange{.first = 79, .last = 443}));
+  EXPECT_FALSE(ports.contains(PortRange{.first = 80, .last = 444}));
+  EXPECT_FALSE(ports.is_all());
+  EXPECT_FALSE((PortRange{.first = 2, .last = 65535}).is_all());
+  EXPECT_FALSE((PortRange{.first = 1, .last = 65534}).is_all());
 }
 
 TEST(NetRule, CoversEverythingThatAnotherMatches) {

@@ -24,6 +24,13 @@ TEST(PortSet, Minus) {
   EXPECT_EQ(PortSet({{1, 5}, {10, 15}, {20, 25}}).minus(PortSet({{3, 12}, {25, 30}})),
             PortSet({{1, 2}, {13, 15}, {20, 24}}));
   EXPECT_EQ(PortSet({{1, 5}, {7, 9}}).minus(PortSet()), PortSet({{1, 5}, {7, 9}}));
+  // One port at either end is taken, and one is left.
+  const PortSet few(Ranges{{1, 5}});
+  EXPECT_EQ(few.minus(PortSet(Ranges{{1, 1}})), PortSet(Ranges{{2, 5}}));
+  EXPECT_EQ(few.minus(PortSet(Ranges{{5, 5}})), PortSet(Ranges{{1, 4}}));
+  EXPECT_EQ(few.minus(PortSet(Ranges{{1, 4}})), PortSet(Ranges{{5, 5}}));
+  EXPECT_EQ(few.minus(PortSet(Ranges{{2, 5}})), PortSet(Ranges{{1, 1}}));
+  EXPECT_TRUE(few.minus(few).empty());
 }
 
 TEST(PortSet, BothAndEither) {

@@ -66,6 +66,45 @@ TEST(HostMask, IsAHostAndNothingElse) {
     EXPECT_FALSE(is_host_mask(mask)) << mask;
   }
   EXPECT_FALSE(is_host_mask(std::string(254, 'a')));
+  EXPECT_TRUE(is_host_mask(std::string(253, 'a')));
+  EXPECT_TRUE(is_host_mask("azAZ09-._.example"));
+  for (const char* mask : {"a`", "a{", "a@", "a[", "a/", "a,"}) {
+    EXPECT_FALSE(is_host_mask(mask)) << mask;
+  }
+}
+
+TEST(PortTargets, AreTheFirstLabelOfAHost) {
+  const auto target = [](std::string host) {
+    http::Request request;
+    request.host = std::move(host);
+    const auto found = port_target_of(request);
+    return found ? found->id + ":" + std::to_string(found->port) : "none";
+  };
+  EXPECT_EQ(target("1-sb1.localhost"), "sb1:1");
+  EXPECT_EQ(target("65535-sb1.localhost:7070"), "sb1:65535");
+  EXPECT_EQ(target("80-AZaz09.example.com"), "azaz09:80");
+  EXPECT_EQ(target("80-" + std::string(63, 'z') + ".x"), std::string(63, 'z') + ":80");
+  for (const char* host :
+       {"", "localhost", "sb1.localhost", "80-sb1", "80-sb1:7070", "-sb1.localhost",
+        "0-sb1.localhost", "65536-sb1.localhost", "000080-sb1.localhost", "80-.localhost",
+        "80-a-b.localhost", "80-a_b.localhost", "x-sb1.localhost"}) {
+    EXPECT_EQ(target(host), "none") << host;
+  }
+  EXPECT_EQ(target("80-" + std::string(64, 'z') + ".x"), "none");
+}
+
+TEST(SplitPortTarget, CutsBehindThePort) {
+  const auto split = [](std::string_view target) {
+    const SplitTarget parts = split_port_target(target);
+    return parts.prefix + " " + parts.rest;
+  };
+  const std::string prefix = "/v1/sandboxes/x/ports/3000";
+  EXPECT_EQ(split(prefix + "/a%20b?c"), prefix + " /a%20b?c");
+  EXPECT_EQ(split(prefix + "/"), prefix + " /");
+  EXPECT_EQ(split(prefix), prefix + " /");
+  EXPECT_EQ(split(prefix + "?q=/x"), prefix + " /?q=/x");
+  EXPECT_EQ(split("http://host:1" + prefix + "/a/b/c"), prefix + " /a/b/c");
+  EXPECT_EQ(split("https://host" + prefix), prefix + " /");
 }
 
 TEST_F(PortProxyTest, AGuestGetsNoneOfOurCredentialHeaders) {
@@ -175,6 +214,17 @@ TEST_F(PortProxyTest, AGuestSeesWhoAskedAndNothingThatTheClientClaims) {
   for (const char* name : {"Forwarded", "X-Forwarded-Prefix", "Expect", "Connection", "X-Named"}) {
     EXPECT_THAT(values_of(headers, name), IsEmpty()) << name;
   }
+}
+
+TEST_F(PortProxyTest, TheAbsoluteFormOfATargetLosesItsHost) {
+  const auto target = [&](const char* given) {
+    http::Request request = request_with({});
+    request.target = given;
+    return server.api->port_proxy.plan(request, 3000, RoutedBy::kHost).target;
+  };
+  EXPECT_EQ(target("/y?z"), "/y?z");
+  EXPECT_EQ(target("http://3000-sb12.localhost/y?z"), "/y?z");
+  EXPECT_EQ(target("https://3000-sb12.localhost/y"), "/y");
 }
 
 TEST_F(PortProxyTest, CookiesOfAHostNameStayWithIt) {

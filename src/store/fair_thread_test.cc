@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <vector>
@@ -60,6 +61,36 @@ TEST(FairThread, OneOwnerHasAtMostHalfOfThePlaces) {
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(thread.add("c", "c"));
   EXPECT_FALSE(thread.add("c", "all are taken"));
   EXPECT_EQ(thread.release().size(), 10u);
+}
+
+TEST(FairThread, HalfOfAnOddNumberIsRoundedUp) {
+  for (const auto& [places, of_one] : {std::pair(1, 1), std::pair(3, 2), std::pair(4, 2)}) {
+    HeldThread thread(static_cast<std::size_t>(places));
+    for (int i = 0; i < of_one; ++i) EXPECT_TRUE(thread.add("a", "a")) << places;
+    EXPECT_FALSE(thread.add("a", "too many")) << places;
+    for (int i = of_one; i < places; ++i) EXPECT_TRUE(thread.add("b", "b")) << places;
+    EXPECT_FALSE(thread.add("c", "all are taken")) << places;
+  }
+}
+
+TEST(FairThread, TheFirstTickComesAtOnceAndTheNextWhenItIsWoken) {
+  std::atomic<int> ticks{0};
+  std::promise<void> first;
+  std::promise<void> second;
+  FairThread thread(10, [&] {
+    const int number = ++ticks;
+    if (number == 1) first.set_value();
+    if (number == 2) second.set_value();
+    return std::chrono::milliseconds(3'600'000);
+  });
+  first.get_future().wait();
+  EXPECT_EQ(ticks, 1);
+  thread.wake();
+  second.get_future().wait();
+  std::promise<void> done;
+  ASSERT_TRUE(thread.run("a", [&] { done.set_value(); }));
+  done.get_future().wait();
+  EXPECT_EQ(ticks, 2) << "a job is no reason for a tick";
 }
 
 }  // namespace

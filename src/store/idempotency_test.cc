@@ -131,6 +131,16 @@ TEST_F(Idempotency, AnAnswerThatIsTooLongIsLeftOutAndSaysSo) {
   EXPECT_TRUE(done.answer.empty());
 }
 
+TEST_F(Idempotency, AnAnswerThatJustFitsIsKept) {
+  options_.kept_idempotent_answer_bytes = 10;
+  open();
+  ASSERT_TRUE(begin("k", "body"));
+  ASSERT_TRUE(finish("k", std::string(10, 'x')));
+  const IdempotentEntry done = begin("k", "body").value();
+  EXPECT_FALSE(done.answer_cut);
+  EXPECT_EQ(done.answer, std::string(10, 'x'));
+}
+
 TEST_F(Idempotency, AKeyHasOneTo255Bytes) {
   open();
   EXPECT_EQ(begin("", "body").error().code(), Errc::kInvalidArgument);

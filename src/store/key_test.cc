@@ -45,6 +45,24 @@ TEST(ProjectName, IsADnsLabelInSmallLetters) {
   EXPECT_FALSE(is_project_name("A"));
   EXPECT_FALSE(is_project_name("a/b"));
   EXPECT_FALSE(is_project_name(std::string(64, 'a')));
+  EXPECT_TRUE(is_project_name("az-09"));
+  for (const char* name : {"a`", "a{", "a/", "a:", "aZ", "a_", "a.b", "a b", "a\xc3\xa4"}) {
+    EXPECT_FALSE(is_project_name(name)) << name;
+  }
+}
+
+TEST(NewKeys, AreTakenUpToTheirBounds) {
+  const auto taken = [](const NewKey& key) { return check_new_key(key).has_value(); };
+  EXPECT_TRUE(taken({}));
+  EXPECT_TRUE(taken({.name = std::string(100, 'a')}));
+  EXPECT_FALSE(taken({.name = std::string(101, 'a')}));
+  EXPECT_TRUE(taken({.name = "a b \xc3\xa4"}));
+  for (const char* name : {"a\x1f", "\x01", "a\x7f", "a\n"}) EXPECT_FALSE(taken({.name = name}));
+  EXPECT_TRUE(taken({.limits = {.runs_per_minute = 1'000'000}}));
+  EXPECT_FALSE(taken({.limits = {.runs_per_minute = 1'000'001}}));
+  EXPECT_TRUE(taken({.limits = {.max_memory_bytes = 1ull << 50}}));
+  EXPECT_FALSE(taken({.limits = {.max_memory_bytes = (1ull << 50) + 1}}));
+  EXPECT_FALSE(taken({.project = "-a"}));
 }
 
 using Keys = StoreTest;

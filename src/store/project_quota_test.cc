@@ -62,6 +62,16 @@ TEST_F(Quota, ItsOwnRunsMakeRoomForItsRequests) {
   EXPECT_EQ(store_->health().runs, 0u);
 }
 
+TEST_F(Quota, OneOfTheTwoLimitsIsEnough) {
+  options_.retention.max_disk_bytes = 0;
+  options_.retention.max_project_bytes = 0;
+  open();
+  EXPECT_TRUE(begin("none", "body"));
+  options_.retention.max_disk_bytes = 64'000'000;
+  open();
+  EXPECT_TRUE(begin("disk", "body"));
+}
+
 TEST(FairShare, WhatTheSmallOnesLeaveIsForTheOthers) {
   EXPECT_EQ(fair_share(100, {}), 100u);
   EXPECT_EQ(fair_share(100, {1000}), 100u);

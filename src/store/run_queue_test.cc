@@ -55,6 +55,55 @@ TEST_F(RunQueueTest, ARecordThatIsLargerThanAllDropsNoOther) {
   EXPECT_EQ(count("victim"), 1u);
 }
 
+TEST_F(RunQueueTest, IsFilledToItsLastByte) {
+  ASSERT_TRUE(add(record_of("one", 1000)));
+  const std::size_t bytes = queue_.oldest(1, 1)[0]->bytes;
+  RunQueue exact(100, 2 * bytes);
+  EXPECT_TRUE(exact.add(record_of("one", 1000), 1000, {}));
+  EXPECT_TRUE(exact.add(record_of("one", 1000), 1000, {}));
+  EXPECT_FALSE(exact.add(record_of("one", 0), 1000, {}));
+  RunQueue less(100, 2 * bytes - 1);
+  EXPECT_TRUE(less.add(record_of("one", 1000), 1000, {}));
+  EXPECT_FALSE(less.add(record_of("one", 1000), 1000, {}));
+}
+
+TEST_F(RunQueueTest, AProjectThatWouldHaveAsMuchTakesNothingFromAnother) {
+  ASSERT_TRUE(add(record_of("one", 1000)));
+  const std::size_t bytes = queue_.oldest(1, 1)[0]->bytes;
+  RunQueue queue(100, 3 * bytes);
+  for (const char* project : {"one", "one", "two"}) {
+    ASSERT_TRUE(queue.add(record_of(project, 1000), 1000, {}));
+  }
+  EXPECT_FALSE(queue.add(record_of("two", 1000), 1000, {})) << "they would be equal";
+  EXPECT_EQ(queue.list("one", {}, 0, 10).size(), 2u);
+  EXPECT_TRUE(queue.add(record_of("two", 999), 1000, {})) << "and now it has less";
+  EXPECT_EQ(queue.list("one", {}, 0, 10).size(), 1u);
+}
+
+TEST_F(RunQueueTest, AListIsBoundedAndBeforeItsPlace) {
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(add(record_of("one", 0)));
+  const QueuedRuns all = queue_.list("one", {}, 0, 5);
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(queue_.list("one", {}, 0, 4).size(), 4u);
+  EXPECT_EQ(queue_.list("one", {}, all[1]->seq, 5).size(), 3u);
+  EXPECT_EQ(queue_.list("one", {}, all[4]->seq, 5).size(), 0u);
+}
+
+TEST(RunFilters, TheBeginningIsWithin) {
+  RunRecord run;
+  run.started_ms = 5000;
+  EXPECT_TRUE(matches({.since_ms = 5000}, run));
+  EXPECT_FALSE(matches({.since_ms = 5001}, run));
+  EXPECT_TRUE(matches({}, run));
+}
+
+TEST_F(RunQueueTest, ABatchEndsWithTheOneThatReachesItsBytes) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(add(record_of("one", 1000)));
+  const std::size_t bytes = queue_.oldest(1, 1)[0]->bytes;
+  EXPECT_EQ(queue_.oldest(100, bytes).size(), 1u);
+  EXPECT_EQ(queue_.oldest(100, bytes + 1).size(), 2u);
+}
+
 TEST_F(RunQueueTest, ABatchEndsAtItsBytesAndIsRemovedByItsPlace) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(add(record_of("one", 10'000)));
   EXPECT_EQ(queue_.oldest(3, 1u << 20).size(), 3u);

@@ -52,9 +52,23 @@ TEST(CutText, KeepsCharactersWhole) {
   std::string binary(10, '\x80');  // no characters at all
   EXPECT_TRUE(cut_text(binary, 5));
   EXPECT_EQ(binary.size(), 5u);
+  for (const std::size_t limit : {0u, 1u, 2u}) {
+    std::string bytes = "\x80\x80\x80";
+    EXPECT_TRUE(cut_text(bytes, limit));
+    EXPECT_LE(bytes.size(), limit);
+  }
+  std::string long_one = "a\xf0\x9f\xa7\xa4";  // four bytes
+  EXPECT_FALSE(cut_text(long_one, 5));
+  EXPECT_TRUE(cut_text(long_one, 4));
+  EXPECT_EQ(long_one, "a");
   std::string nothing = "abc";
   EXPECT_TRUE(cut_text(nothing, 0));
   EXPECT_TRUE(nothing.empty());
+}
+
+TEST(RunRecord, NothingOfItIsCutOrWarmUnlessItSaysSo) {
+  const RunRecord run;
+  EXPECT_FALSE(run.warm || run.out_cut || run.err_cut || run.answer_cut);
 }
 
 }  // namespace

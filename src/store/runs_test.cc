@@ -116,6 +116,20 @@ TEST_F(Runs, LongOutputIsCutAndSaysSo) {
   EXPECT_TRUE(kept.answer_cut);
 }
 
+TEST_F(Runs, AnAnswerThatJustFitsIsKept) {
+  options_.kept_answer_bytes = 50;
+  open();
+  RunRecord run = run_of("default");
+  run.answer = std::string(50, 'z');
+  run.cpu_us = 0;  // which is not "not counted"
+  run.peak_memory_bytes.reset();
+  add(run);
+  ASSERT_TRUE(flush());
+  const RunRecord kept = get("default", run.id).value();
+  EXPECT_EQ(kept, run);
+  EXPECT_FALSE(kept.answer_cut);
+}
+
 TEST_F(Runs, PagesAreCompleteNewestFirstWhileRunsArrive) {
   options_.batch_records = 7;  // so that pages meet runs in both places
   open();
@@ -176,6 +190,8 @@ TEST_F(Runs, ABadLimitOrCursorIsTheAskersMistake) {
   open();
   EXPECT_EQ(list("default", {.limit = 0}).error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(list("default", {.limit = 201}).error().code(), Errc::kInvalidArgument);
+  EXPECT_TRUE(list("default", {.limit = 200}));
+  EXPECT_TRUE(list("default", {.limit = 1}));
   EXPECT_EQ(list("default", {.cursor = "x' OR 1=1"}).error().code(), Errc::kInvalidArgument);
   EXPECT_TRUE(store_->health().ok);
 }

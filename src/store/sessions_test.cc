@@ -56,6 +56,31 @@ TEST_F(Sessions, ComeBackAsTheyWerePutIn) {
   EXPECT_THAT(*store_->living_sessions(), ElementsAre(session));
 }
 
+TEST_F(Sessions, EachPartOfTheirDependenciesComesBack) {
+  open();
+  std::vector<Dependencies> wanted(7);
+  wanted[1].lock = "x\n[y]";
+  wanted[2].requirements = "a";
+  wanted[3].packages = {"a"};
+  wanted[4].packages = {"a", "b"};
+  wanted[4].preload = {"c", "d"};
+  wanted[5].packages = wanted[6].packages = {"a"};
+  wanted[5].host_packages = true;
+  wanted[6].host_packages = false;
+  for (const Dependencies& dependencies : wanted) {
+    SessionRecord session = session_of("one");
+    session.dependencies = dependencies;
+    session = add(session);
+    EXPECT_EQ(find("one", session.id)->dependencies, dependencies);
+  }
+}
+
+TEST_F(Sessions, TheirProcessesLiveUnlessTheRecordSaysOtherwise) {
+  const SessionRecord session{.id = SandboxId::make()};
+  EXPECT_FALSE(session.paused_files_only);
+  EXPECT_FALSE(SessionFilter{}.oldest_first);
+}
+
 TEST_F(Sessions, AListReadsABoundedNumberOfRowsAndGoesOnAtItsCursor) {
   open();
   SessionRecord wanted = session_of("one");
@@ -192,6 +217,8 @@ TEST_F(Sessions, AreFilteredByStateTemplateAgentAndMetadata) {
   EXPECT_THAT(ids("one", {.metadata = {{"c", "x"}}}), IsEmpty());
   EXPECT_THAT(ids("one", {.metadata = {{"c", "\x01x"}}}), ElementsAre(third.id, first.id));
   SessionFilter many;
+  many.metadata.assign(8, {"a", "1"});
+  EXPECT_TRUE(page_of("one", many));
   many.metadata.assign(9, {"a", "1"});
   EXPECT_EQ(page_of("one", many).error().code(), Errc::kInvalidArgument);
 }
@@ -287,6 +314,8 @@ TEST_F(Sessions, PagesDoNotShiftWhenSessionsAreAdded) {
   }
   EXPECT_EQ(page_of("one", {.limit = 0}).error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(page_of("one", {.limit = 201}).error().code(), Errc::kInvalidArgument);
+  EXPECT_TRUE(page_of("one", {.limit = 200}));
+  EXPECT_TRUE(page_of("one", {.limit = 1}));
 }
 
 TEST_F(Sessions, RetentionTakesOnlyTheEnded) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "launcher/layers/layer_record.h"
 #include "sys/remove_tree.h"
@@ -214,6 +215,20 @@ TEST_F(LayerStoreTest, ADeadLaunchersLeftoversAreSwept) {
   EXPECT_EQ(layer_store.record(kOne)->note, "good");
 }
 
+TEST_F(LayerStoreTest, ASweepWithNothingToRemoveStartsNoProcess) {
+  LayerStore layer_store(place_);
+  make(layer_store, kOne);
+  layer_store.sweep();
+  std::vector<pollfd> events;
+  layer_store.remover().add_events(events);
+  EXPECT_THAT(events, IsEmpty());
+  fs::create_directory(sets() / "gone-1");
+  layer_store.sweep();
+  layer_store.remover().add_events(events);
+  EXPECT_EQ(events.size(), 1u);
+  EXPECT_TRUE(comes_to(layer_store, {kOne}));
+}
+
 TEST_F(LayerStoreTest, BeginsALayerOfADeadLauncherAnew) {
   {
     LayerStore dead(place_);
@@ -281,6 +296,42 @@ TEST(LayerRecordText, IsReadAsItWasWrittenAndNothingElseIs) {
   std::string negative = text;
   negative.replace(negative.find("bytes 7"), 7, "bytes -7");
   EXPECT_FALSE(parse_record(negative));
+}
+
+TEST(LayerRecordText, IsTakenUpToItsBounds) {
+  const auto is_taken = [](const LayerRecord& record) {
+    return parse_record(record_text(record)) == record;
+  };
+  LayerRecord record = record_of("");
+  record.note.assign(kMaxLayerNote, 'n');
+  EXPECT_TRUE(is_taken(record));
+  record.note.clear();
+  record.made_ms = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(is_taken(record));
+  for (const char c : {'0', '9', 'a', 'f'}) {
+    record.digest = std::string(64, c);
+    EXPECT_TRUE(is_taken(record)) << c;
+  }
+  for (const char c : {'/', ':', '`', 'g', 'A'}) {
+    record.digest = std::string(63, 'a') + c;
+    EXPECT_FALSE(parse_record(record_text(record))) << c;
+  }
+  for (const std::size_t size : {63, 65}) {
+    record.digest = std::string(size, 'a');
+    EXPECT_FALSE(parse_record(record_text(record))) << size;
+  }
+  record = record_of("");
+  record.made_ms = -1;  // 2^64 - 1, as a number without a sign
+  EXPECT_FALSE(parse_record(record_text(record)));
+}
+
+TEST(LayerRecordText, IsNotReadBeyondItsEnd) {
+  // From memory that ends with the text, for the address sanitizer.
+  const std::string whole = record_text(record_of("", "note"));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::vector<char> exact(whole.begin(), whole.begin() + static_cast<long>(size));
+    EXPECT_FALSE(parse_record(std::string_view(exact.data(), exact.size()))) << size;
+  }
 }
 
 TEST(DiskTask, ReportsItsResultAndHasNoneOfOurDescriptors) {

@@ -150,5 +150,85 @@ TEST(Policy, RefusesALimitAboveItsCeilingAndNamesIt) {
   EXPECT_NE(checked.error().message().find("process limit"), std::string::npos);
 }
 
+TEST(Policy, ALimitMayBeAsHighAsItsCeilingAndNoHigher) {
+  Policy policy;
+  Limits most;
+  most.memory_bytes = policy.max_memory_bytes;
+  most.disk_bytes = policy.max_disk_bytes;
+  most.disk_inodes = 16u << 20;
+  most.pids = policy.max_pids;
+  most.cpu_thousandths = policy.max_cpu_thousandths;
+  most.wall = policy.max_wall;
+  EXPECT_TRUE(check_limits(policy, most));
+  const auto says = [&](const auto& change) {
+    Limits limits = most;
+    change(limits);
+    const auto checked = check_limits(policy, limits);
+    return checked ? std::string("good") : checked.error().message();
+  };
+  const auto exceeds = [](const char* what) {
+    return std::string(what) + " limit exceeds the ceiling in the launcher's policy";
+  };
+  EXPECT_EQ(says([](Limits& limits) { ++limits.memory_bytes; }), exceeds("the memory"));
+  EXPECT_EQ(says([](Limits& limits) { ++limits.disk_bytes; }), exceeds("the disk"));
+  EXPECT_EQ(says([](Limits& limits) { ++limits.disk_inodes; }), exceeds("the inode"));
+  EXPECT_EQ(says([](Limits& limits) { ++limits.pids; }), exceeds("the process"));
+  EXPECT_EQ(says([](Limits& limits) { ++limits.cpu_thousandths; }), exceeds("the CPU"));
+  EXPECT_EQ(says([](Limits& limits) { ++limits.wall; }), exceeds("the time"));
+}
+
+TEST(Policy, ALimitMayBeAsLowAsASandboxNeeds) {
+  const Policy policy;
+  Limits least;
+  least.memory_bytes = 8u << 20;
+  least.disk_bytes = 1u << 20;
+  least.pids = 2;
+  EXPECT_TRUE(check_limits(policy, least));
+  Limits less = least;
+  --less.memory_bytes;
+  EXPECT_FALSE(check_limits(policy, less));
+  less = least;
+  --less.disk_bytes;
+  EXPECT_FALSE(check_limits(policy, less));
+  less = least;
+  --less.pids;
+  EXPECT_FALSE(check_limits(policy, less));
+}
+
+TEST(Policy, NumbersAreTakenUpToTheirBounds) {
+  EXPECT_EQ(parse_policy("[limits]\npids = 4294967295\n", "p")->max_pids, UINT32_MAX);
+  EXPECT_EQ(parse_policy("[limits]\npids = 0\n", "p")->max_pids, 0u);
+  EXPECT_FALSE(parse_policy("[limits]\npids = 4294967296\n", "p"));
+  EXPECT_EQ(parse_policy("[host]\nproject_percent = 1\n", "p")->project_percent, 1u);
+  EXPECT_EQ(parse_policy("[host]\nproject_percent = 100\n", "p")->project_percent, 100u);
+  const auto uids = [](std::uint32_t first, std::uint32_t last) {
+    return parse_policy("[uids]\nfirst = " + std::to_string(first) +
+                            "\nlast = " + std::to_string(last) + "\n",
+                        "p")
+        .has_value();
+  };
+  // Four slices just fit.
+  EXPECT_TRUE(uids(65536, 65536 + 4 * 65536 - 1));
+  EXPECT_FALSE(uids(65536, 65536 + 4 * 65536 - 2));
+  EXPECT_FALSE(uids(0, 65536 + 4 * 65536 - 1));
+  EXPECT_FALSE(uids(655360, 655359));
+}
+
+TEST(Policy, ATextHasPrintableAsciiAndEndsOfLines) {
+  EXPECT_TRUE(parse_policy("# ~ \t\r\n", "p"));
+  for (const char* text : {"#\x1f", "#\x7f", "#\x80", "#\x01"}) {
+    EXPECT_FALSE(parse_policy(text, "p")) << text;
+  }
+}
+
+TEST(Policy, WhatAFileDoesNotSayIsAsCompiledIn) {
+  const Policy policy;
+  EXPECT_TRUE(policy.allow_mounts);
+  EXPECT_TRUE(policy.allow_writable_mounts);
+  EXPECT_TRUE(policy.allow_process_engine);
+  EXPECT_FALSE(policy.mounts_by_path) << "clients name an entry, and no path of the host";
+  EXPECT_FALSE(NamedMount{}.writable);
+}
+
 }  // namespace
 }  // namespace glovebox::launcher

@@ -65,6 +65,19 @@ TEST(MemoryShares, FullIsBelowWhereTheKernelKillsAndAboveWhereATenantPays) {
   EXPECT_FALSE(is_nearly_full({}, 5999 * kMb));
 }
 
+TEST(MemoryShares, TheBoundsAreExact) {
+  // The kernel kills at 6000: full is beyond 31 of 32 parts of it.
+  constexpr std::uint64_t kFull = 6000 * kMb - 6000 * kMb / 32;
+  EXPECT_FALSE(is_full(kTotals, kFull));
+  EXPECT_TRUE(is_full(kTotals, kFull + 1));
+  // Half of the total is no room any more.
+  const std::vector<sys::TenantMemory> two = {{1, 100 * kMb, 100 * kMb}, {2, 10 * kMb, 10 * kMb}};
+  EXPECT_EQ(memory_bounds(kTotals, 3200 * kMb, two), (Bounds{{1, 3200 * kMb}, {2, 3200 * kMb}}));
+  // With one tenant, the share of each of the two (it and those without one) is the half.
+  EXPECT_FALSE(tenant_above_share(kTotals, 6000 * kMb, {{1, 3200 * kMb, 3200 * kMb}}));
+  EXPECT_EQ(tenant_above_share(kTotals, 6000 * kMb, {{1, 3200 * kMb + 1, 3200 * kMb}}), 1u);
+}
+
 // A program fills four megabytes in a millisecond.
 TEST(MemoryShares, TheLessIsFreeTheSoonerIsTheNextLook) {
   using std::chrono::milliseconds;

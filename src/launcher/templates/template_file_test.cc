@@ -180,6 +180,42 @@ TEST(Template, AWrongValueIsAnErrorWithItsFileLineAndName) {
   for (const auto& one : kCases) EXPECT_THAT(error_of(one.text), HasSubstr(one.says)) << one.text;
 }
 
+TEST(Template, ValuesAreTakenUpToTheirBounds) {
+  const auto list = [](std::size_t count) {
+    std::string text = "layers = [";
+    for (std::size_t i = 0; i < count; ++i) text += "'/l" + std::to_string(i) + "',";
+    return text + "]";
+  };
+  const struct {
+    std::string good;
+    std::string bad;
+  } kCases[] = {
+      {"description = '" + std::string(4096, 'a') + "'",
+       "description = '" + std::string(4097, 'a') + "'"},
+      {"description = ' ~'", "description = \"\\u007f\""},
+      {"description = ''", "description = \"\\u001f\""},
+      {list(64), list(65)},
+      {"layers = ['/a']", "layers = ['a']"},
+      {"layers = ['/a/b']", "layers = ['/a/']"},
+      {"[profile]\ncpus = 0.01", "[profile]\ncpus = 0.0099"},
+      {"[profile]\ncpus = 4096", "[profile]\ncpus = 4096.1"},
+      {"[profile]\nmemory = '1M'", "[profile]\nmemory = '1023K'"},
+      {"[profile]\ndisk = '1M'", "[profile]\ndisk = '1023K'"},
+      {"[profile]\npids = 2", "[profile]\npids = 1"},
+      {"[profile]\npids = 4194304", "[profile]\npids = 4194305"},
+      {"[pool]\nmin = 3\nmax = 3", "[pool]\nmin = 4\nmax = 3"},
+      {"[pool]\nmax = 1024", "[pool]\nmax = 1025"},
+      {"[pool]\nmin = 0", "[pool]\nmin = -1"},
+      {"[session_pool]\nmin = 2\nmax = 2", "[session_pool]\nmin = 3\nmax = 2"},
+      {"# ~ \t\r\n", "# \x7f"},
+      {"", "# \x1f"},
+  };
+  for (const auto& [good, bad] : kCases) {
+    EXPECT_EQ(error_of(good), "none") << good.substr(0, 60);
+    EXPECT_NE(error_of(bad), "none") << bad.substr(0, 60);
+  }
+}
+
 TEST(Template, ANameIsSafeInPathsAndCommands) {
   for (const char* name : {"", "A", "1a", "a b", "a/b", "..", "a.b", "-a", "a_b"}) {
     EXPECT_FALSE(parse_template("", name, "f")) << name;
@@ -205,6 +241,17 @@ TEST_F(TemplateDirectory, AddsAndReplaces) {
   EXPECT_EQ(find(all, "python")->content->pool_max, 1u);
   EXPECT_FALSE(find(all, "python")->content->built_in);
   EXPECT_TRUE(find(all, "base")->content->built_in);
+}
+
+TEST_F(TemplateDirectory, AFileHasAtMost64Kilobytes) {
+  const std::string path = write("most.toml", std::string(64 << 10, '#'));
+  write("more.toml", std::string((64 << 10) + 1, '#'));
+  write(".toml", "runtime = 'ruby'\n");  // an editor's, not one without a name
+  const auto all = load_templates(path_);
+  EXPECT_EQ(all.size(), built_in_templates().size() + 2);
+  EXPECT_TRUE(find(all, "most")->content) << path;
+  ASSERT_FALSE(find(all, "more")->content);
+  EXPECT_THAT(find(all, "more")->content.error().message(), HasSubstr("larger than 64 KB"));
 }
 
 TEST_F(TemplateDirectory, ABadFileSpoilsOnlyItsOwnTemplate) {

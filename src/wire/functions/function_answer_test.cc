@@ -53,6 +53,7 @@ TEST(FunctionAnswer, HasTheValueAsItWasWritten) {
   EXPECT_EQ(view->out, "{\"n\": 1180591620717411303424, \"f\": 1.50}\n");
   EXPECT_EQ(view->remarks, "");
   EXPECT_NE(view->profile.find("1.500 ms"), std::string::npos) << view->profile;
+  EXPECT_EQ(view->profile.find("queue"), std::string::npos) << "it did not wait";
 }
 
 TEST(FunctionAnswer, HasLambdasErrorObject) {
@@ -111,6 +112,33 @@ TEST(FunctionAnswer, AForgedPhaseIsNoFigure) {
       answer_with({R"({"type":"function","value":"MQ==","import_ms":-1,"handler_ms":1e300})"}));
   EXPECT_TRUE(answer.at("phases").at("import_ms").is_null());
   EXPECT_TRUE(answer.at("phases").at("handler_ms").is_null());
+}
+
+TEST(FunctionAnswer, APhaseMayTakeNoTime) {
+  const json::object answer = told(
+      answer_with({R"({"type":"function","value":"MQ==","import_ms":0,"handler_ms":1e9})"}));
+  EXPECT_EQ(answer.at("phases").at("import_ms").to_number<double>(), 0);
+  EXPECT_EQ(answer.at("phases").at("handler_ms").to_number<double>(), 1e9);
+}
+
+TEST(FunctionAnswer, AnErrorHasAtMost200Frames) {
+  for (const std::size_t count : {199, 200, 201}) {
+    const std::string frames = json::serialize(json::array(count, "f"));
+    json::object error = told(answer_with({error_line(R"({"errorType":"E","stackTrace":)" + frames +
+                                                      "}")},
+                                          1))["error"]
+                             .as_object();
+    EXPECT_EQ(error["stackTrace"].as_array().size(), std::min<std::size_t>(count, 200)) << count;
+  }
+}
+
+TEST(FunctionAnswer, AnErrorHasAtMost2Megabytes) {
+  const auto type_at = [](std::size_t size) {
+    const std::string error = R"({"errorType":"E"})";
+    return error_type(answer_with({error_line(error + std::string(size - error.size(), ' '))}, 1));
+  };
+  EXPECT_EQ(type_at(2u << 20), "E");
+  EXPECT_EQ(type_at((2u << 20) + 1), "Runtime.Unknown");
 }
 
 TEST(FunctionAnswer, TellsHowItEndedWhenTheHandlerDidNot) {

@@ -60,6 +60,47 @@ TEST(FunctionCall, RefusesNamesThatLeaveTheirDirectory) {
   }
 }
 
+TEST(FunctionCall, ANameHasLettersAndDigitsOfAscii) {
+  FunctionCall call;
+  EXPECT_TRUE(take_handler(call, "azAZ_09.azAZ_09", "handler"));
+  for (const char* name : {"a`.b", "a{.b", "a@.b", "a[.b", "a:.b", "a\xc3\xa4.b"}) {
+    EXPECT_FALSE(take_handler(call, name, "handler")) << name;
+  }
+  EXPECT_TRUE(take_handler(call, std::string(254, 'a') + ".b", "handler"));
+  EXPECT_FALSE(take_handler(call, std::string(255, 'a') + ".b", "handler"));
+}
+
+TEST(FunctionCall, AnEventHasAtMost6MillionBytes) {
+  FunctionCall call;
+  const auto taken = [&](std::size_t bytes) {  // with its quotes
+    return take_event(call, json::value(std::string(bytes - 2, 'x')), "event").has_value();
+  };
+  EXPECT_TRUE(taken(kMaxEventBytes));
+  EXPECT_FALSE(taken(kMaxEventBytes + 1));
+}
+
+TEST(FunctionCall, AContextHasAtMost64Kilobytes) {
+  const auto taken = [&](std::size_t bytes) {
+    const std::size_t around = json::serialize(json::object{{"a", ""}}).size();
+    const json::object context{{"a", std::string(bytes - around, 'x')}};
+    FunctionCall call = python("app.main");
+    return take_context(call, json::value(context), "context").has_value();
+  };
+  EXPECT_TRUE(taken(65'536));
+  EXPECT_FALSE(taken(65'537));
+}
+
+TEST(FunctionCall, TheShortestAndTheLongestTimeAreTimes) {
+  for (const auto& [text, ms] : {std::pair("0.001", 1), std::pair("3600", 3'600'000)}) {
+    FunctionCall call;
+    ASSERT_TRUE(
+        take_event(call, json::parse(std::string("{\"__timeout\":") + text + "}"), "event"));
+    EXPECT_EQ(time_of(call), milliseconds(ms));
+  }
+  FunctionCall call;
+  EXPECT_FALSE(take_event(call, json::parse(R"({"__timeout":0.0009})"), "event"));
+}
+
 TEST(FunctionCall, TakesTheTimeOutOfTheEvent) {
   FunctionCall call;
   ASSERT_TRUE(take_event(call, json::parse(R"({"a":1,"__timeout":2.5})"), "event"));

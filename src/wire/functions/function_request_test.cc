@@ -49,6 +49,7 @@ TEST(FunctionRequest, HasAFunctionsTimeAndNotARuns) {
   EXPECT_EQ(wall(R"(,"event":{"__timeout":7})"), milliseconds(7000));
   EXPECT_EQ(wall(R"(,"event":{"__timeout":7},"timeout_ms":50)"), milliseconds(50));
   EXPECT_EQ(wall(R"(,"timeout_ms":500,"profile":{"timeout_ms":70})"), milliseconds(70));
+  EXPECT_EQ(wall(R"(,"profile":{"timeout_ms":3600000})"), milliseconds(3'600'000));
   EXPECT_EQ(wall(R"(,"profile":{"timeout_ms":3600001})"), milliseconds(-1));
 }
 

@@ -75,6 +75,52 @@ TEST(GatewayMessages, RoundTripAndTakeNothingElse) {
   expect_round_trips(replies(), decode_gateway_reply);
 }
 
+TEST(GatewayMessages, HaveOneSpelling) {
+  expect_one_spelling(requests(), decode_gateway_request);
+  std::vector<GatewayReply> told = replies();
+  std::erase_if(told, [](const GatewayReply& reply) {  // whose code is ours or "internal"
+    return std::holds_alternative<NetworkRefused>(reply);
+  });
+  expect_one_spelling(told, decode_gateway_reply);
+}
+
+TEST(GatewayMessages, WhatIsNotSaidIsTheStricterWay) {
+  EXPECT_FALSE(NetDecision{}.allowed);
+  EXPECT_FALSE((OpenNetwork{1, SandboxId::make(), "default", {}}.is_build));
+  EXPECT_FALSE((ReadNetwork{1, SandboxId::make()}.close));
+}
+
+TEST(GatewayMessages, TakeEverythingUpToItsBound) {
+  ChangePolicy change{1, SandboxId::make(), {}};
+  for (const net::NetBase base : {net::NetBase::kNone, net::NetBase::kAll}) {
+    change.policy.base = base;
+    EXPECT_EQ(decode_gateway_request(encode(GatewayRequest(change))), GatewayRequest(change));
+  }
+  change.policy.base = static_cast<net::NetBase>(3);
+  EXPECT_FALSE(decode_gateway_request(encode(GatewayRequest(change))));
+  change.policy.base = net::NetBase::kNone;
+  change.policy.budgets = {.bytes_out = 1, .connections = 2, .names = 3};
+  EXPECT_EQ(decode_gateway_request(encode(GatewayRequest(change))), GatewayRequest(change));
+
+  NetworkDecided decided{SandboxId::make(), some_decision()};
+  decided.decision.rule = " ~";
+  decided.decision.first_ms = 0;
+  decided.decision.last_ms = INT64_MAX;
+  EXPECT_EQ(decode_gateway_reply(encode(GatewayReply(decided))), GatewayReply(decided));
+  NetworkReport report{1, SandboxId::make(), {.spent = 7}, {}, 0};
+  EXPECT_EQ(decode_gateway_reply(encode(GatewayReply(report))), GatewayReply(report));
+  report.totals.spent = 8;
+  EXPECT_FALSE(decode_gateway_reply(encode(GatewayReply(report))));
+  NetworksListed listed{1, std::vector<SandboxId>(kMaxNetworks, SandboxId::make())};
+  EXPECT_EQ(decode_gateway_reply(encode(GatewayReply(listed))), GatewayReply(listed));
+  listed.ids.push_back(SandboxId::make());
+  EXPECT_FALSE(decode_gateway_reply(encode(GatewayReply(listed))));
+  for (unsigned code = 1; code <= static_cast<unsigned>(Errc::kInternal); ++code) {
+    const GatewayReply refused(NetworkRefused{2, static_cast<Errc>(code), "why"});
+    EXPECT_EQ(decode_gateway_reply(encode(refused)), refused);
+  }
+}
+
 TEST(GatewayMessages, TwoFullListsOfTheLongestRulesFit) {
   const std::string label(63, 'a');
   const std::string name = label + "." + label + "." + label + "." + std::string(61, 'b');

@@ -55,6 +55,21 @@ TEST(Cell, RefusesWhatIsCutLongerOrLiesAboutItsLengths) {
   EXPECT_FALSE(decode_cell(flags + std::string("\x02\0\0\0\x01\0\0\0A", 9)));
 }
 
+TEST(Cell, IsNotRichUnlessItSaysSo) { EXPECT_FALSE(Cell{}.rich); }
+
+TEST(ContextEvent, HasBoundsThatAreTaken) {
+  const ContextEvent first = parse_context_event(R"({"type":"end","cell":0,"exit_code":255})");
+  ASSERT_TRUE(std::holds_alternative<CellEnd>(first));
+  EXPECT_EQ(std::get<CellEnd>(first).number, 0u);
+  EXPECT_EQ(std::get<CellEnd>(first).exit_code, 255);
+  const auto padded = [](std::size_t size) {
+    const std::string ready = R"({"type":"ready"})";
+    return ready + std::string(size - ready.size(), ' ');
+  };
+  EXPECT_TRUE(std::holds_alternative<ContextReady>(parse_context_event(padded(200))));
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(parse_context_event(padded(201))));
+}
+
 TEST(ContextEvent, KnowsTheThreeWordsAndNothingElse) {
   EXPECT_TRUE(std::holds_alternative<ContextReady>(parse_context_event(R"({"type":"ready"})")));
   const ContextEvent end = parse_context_event(R"({"type": "end", "cell": 12, "exit_code": 3})");
@@ -66,7 +81,9 @@ TEST(ContextEvent, KnowsTheThreeWordsAndNothingElse) {
   EXPECT_EQ(std::get<ContextExit>(exit).exit_code, 4);
   for (const char* other :
        {"", "ready", R"({"type":"end"})", R"({"type":"end","cell":-1,"exit_code":0})",
-        R"({"type":"end","cell":1,"exit_code":256})", R"({"type":"end","cell":"1","exit_code":0})",
+        R"({"type":"end","cell":1,"exit_code":256})", R"({"type":"end","cell":1,"exit_code":-1})",
+        R"({"type":"end","cell":1})", R"({"type":"end","exit_code":1})", "{\"type\"", R"(["type"])",
+        R"({"type":"end","cell":"1","exit_code":0})",
         R"({"type":"result","mime":{"text/plain":"1"}})", R"({"type":1})", R"({"type":"exit"})",
         R"({"type":"ready")"}) {
     EXPECT_TRUE(std::holds_alternative<std::monostate>(parse_context_event(other))) << other;

@@ -61,6 +61,25 @@ TEST(FileRecords, AnEventComesBackAsItWas) {
   EXPECT_EQ(decode_watch_event(encode_record(event).substr(4)).value(), event);
 }
 
+TEST(FileRecords, EveryTypeAndEveryEventIsOne) {
+  for (unsigned type = 0; type <= 8; ++type) {
+    FileEntry entry = some_entry();
+    entry.target.clear();
+    entry.end.reset();
+    entry.type = static_cast<FileType>(type);
+    const bool is_type = type >= 1 && type <= static_cast<unsigned>(FileType::kBlockDevice);
+    if (entry.type == FileType::kSymlink) continue;  // the others above
+    EXPECT_EQ(decode_file_entry(encode_record(entry).substr(4)).has_value(), is_type) << type;
+  }
+  const auto last = static_cast<unsigned>(WatchKind::kReady);
+  for (unsigned kind = 0; kind <= last + 1; ++kind) {
+    const WatchEvent event{static_cast<WatchKind>(kind), false, "a", ""};
+    const auto back = decode_watch_event(encode_record(event).substr(4));
+    EXPECT_EQ(back.has_value(), kind >= 1 && kind <= last) << kind;
+  }
+  EXPECT_FALSE(WatchEvent{}.directory);
+}
+
 TEST(FileRecords, AStreamIsCutIntoRecordsByteByByte) {
   const std::string stream = encode_record(some_entry()) + encode_record(some_entry());
   RecordReader reader;
@@ -79,6 +98,18 @@ TEST(FileRecords, ALengthBeyondTheBoundIsAnError) {
   RecordReader reader;
   reader.add(std::string("\xff\xff\xff\x7f", 4));
   EXPECT_FALSE(reader.next().has_value());
+  // The length alone, which says that the rest is still to come, and that of one byte more.
+  const auto length = [](std::size_t size) {
+    std::string bytes(4, '\0');
+    for (int i = 0; i < 4; ++i) bytes[i] = static_cast<char>(size >> (8 * i) & 0xff);
+    return bytes;
+  };
+  RecordReader longest;
+  longest.add(length(kMaxFileRecord));
+  EXPECT_TRUE(longest.next().has_value());
+  RecordReader longer;
+  longer.add(length(kMaxFileRecord + 1));
+  EXPECT_FALSE(longer.next().has_value());
   RecordReader nothing;
   nothing.add(std::string(4, '\0'));
   EXPECT_FALSE(nothing.next().has_value());
@@ -117,7 +148,10 @@ TEST(FileRecords, MetadataIsBounded) {
   EXPECT_FALSE(is_valid_metadata({{"k\x7f", ""}}));
   EXPECT_TRUE(is_valid_metadata({{"k", std::string(4095, 'v')}}));
   EXPECT_FALSE(is_valid_metadata({{"k", std::string(4000, 'v')}, {"l", std::string(95, 'v')}}));
+  EXPECT_TRUE(is_valid_metadata(Metadata(kMaxMetadataPairs, {"k", ""})));
   EXPECT_FALSE(is_valid_metadata(Metadata(kMaxMetadataPairs + 1, {"k", ""})));
+  EXPECT_TRUE(is_valid_metadata("k", std::string(kMaxMetadataBytes, 'v')));
+  EXPECT_FALSE(is_valid_metadata("k", std::string(kMaxMetadataBytes + 1, 'v')));
   FileEntry entry = some_entry();
   for (const Metadata& bad : {Metadata{{"k", "\n"}}, Metadata(200, {"k", ""})}) {
     entry.metadata = bad;

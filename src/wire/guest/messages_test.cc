@@ -1,6 +1,8 @@
 // Every message survives a round trip, and no cut, stretched or flipped one is taken for another.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "wire/guest/guest_frames.h"
 #include "wire/guest/job.h"
 #include "wire/guest/sandbox_plan.h"
@@ -165,6 +167,189 @@ TEST(PlanMessages, RoundTripAndTakeNothingElse) {
   expect_round_trips(plan_messages(), decode_plan_message);
 }
 
+TEST(LauncherMessages, HaveOneSpelling) {
+  expect_one_spelling(requests(), decode_launcher_request);
+  std::vector<LauncherReply> told = replies();
+  std::erase_if(told, [](const LauncherReply& reply) {  // whose code is ours or "internal"
+    return std::holds_alternative<SandboxRefused>(reply);
+  });
+  expect_one_spelling(told, decode_launcher_reply);
+}
+TEST(GuestFrames, HaveOneSpelling) {
+  expect_one_spelling(client_frames(), decode_client_frame);
+  expect_one_spelling(agent_frames(), decode_agent_frame);
+}
+
+bool is_taken(const LauncherRequest& request) {
+  return decode_launcher_request(encode(request)) == request;
+}
+bool is_taken(const LauncherReply& reply) { return decode_launcher_reply(encode(reply)) == reply; }
+bool is_taken(const ClientFrame& frame) { return decode_client_frame(encode(frame)) == frame; }
+bool is_taken(const AgentFrame& frame) { return decode_agent_frame(encode(frame)) == frame; }
+bool is_taken(const PlanMessage& message) {
+  return decode_plan_message(encode(message)) == message;
+}
+
+TEST(LauncherMessages, WhatIsNotSaidIsNotAskedFor) {
+  const CreateSandbox create;
+  EXPECT_FALSE(create.warm || create.hurry || create.waits);
+  EXPECT_FALSE(create.session || create.make_layer);
+  EXPECT_FALSE((TakeSandbox{SandboxId::make(), Limits{}}.network_up));
+  EXPECT_FALSE((FreezeSandbox{1, SandboxId::make()}.frozen));
+  EXPECT_FALSE((SandboxCreated{1, SandboxId::make(), WallSet(0)}.has_network));
+  EXPECT_FALSE((SandboxListed{1, SandboxId::make(), EngineKind::kJail, "x", Limits{}, WallSet(0)}
+                    .frozen));
+}
+
+TEST(LauncherMessages, TakeEachFlagAndChoice) {
+  CreateSandbox waiting;
+  waiting.waits = true;
+  waiting.network = NetworkStage::kUp;
+  EXPECT_TRUE(is_taken(LauncherRequest(waiting)));
+  CreateSandbox layer;
+  layer.session = layer.make_layer = true;
+  layer.layer = std::string(kLayerIdSize, 'f');
+  EXPECT_TRUE(is_taken(LauncherRequest(layer)));
+  for (const EngineKind engine : {EngineKind::kProcess, EngineKind::kJail}) {
+    CreateSandbox create;
+    create.engine = engine;
+    EXPECT_TRUE(is_taken(LauncherRequest(create)));
+  }
+  TemplateStatus status;
+  status.description.name = "x";
+  status.description.built_in = status.description.host_packages = true;
+  status.description.runtime = RuntimeKind::kNode;
+  for (unsigned state = 1; state <= static_cast<unsigned>(RuntimeState::kRemoved); ++state) {
+    status.state = static_cast<RuntimeState>(state);
+    EXPECT_TRUE(is_taken(LauncherReply(TemplateChanged{status}))) << state;
+  }
+  status.state = static_cast<RuntimeState>(static_cast<unsigned>(RuntimeState::kRemoved) + 1);
+  EXPECT_FALSE(is_taken(LauncherReply(TemplateChanged{status})));
+  for (unsigned why = 1; why <= static_cast<unsigned>(EndReason::kAgentKilled); ++why) {
+    EXPECT_TRUE(is_taken(
+        LauncherReply(SandboxEnded{SandboxId::make(), static_cast<EndReason>(why), Usage{}})))
+        << why;
+  }
+  for (const unsigned why : {0u, static_cast<unsigned>(EndReason::kAgentKilled) + 1}) {
+    EXPECT_FALSE(is_taken(
+        LauncherReply(SandboxEnded{SandboxId::make(), static_cast<EndReason>(why), Usage{}})))
+        << why;
+  }
+  for (unsigned code = 1; code <= static_cast<unsigned>(Errc::kInternal); ++code) {
+    EXPECT_TRUE(is_taken(LauncherReply(SandboxRefused{4, static_cast<Errc>(code), EPERM, "no"})))
+        << code;
+  }
+}
+
+TEST(LauncherMessages, AWeightIsAPartOfTheWhole) {
+  const auto with = [](std::uint16_t weight) {
+    return LauncherRequest(TakeSandbox{SandboxId::make(), Limits{}, false, weight});
+  };
+  EXPECT_FALSE(is_taken(with(0)));
+  EXPECT_TRUE(is_taken(with(1)));
+  EXPECT_TRUE(is_taken(with(kFullCpuWeight)));
+  EXPECT_FALSE(is_taken(with(kFullCpuWeight + 1)));
+}
+
+TEST(LauncherMessages, ASandboxHasAtMostSoManyMounts) {
+  CreateSandbox create;
+  create.mounts.assign(kMaxMounts, {MountMode::kReadOnly, path("/data"), {}});
+  EXPECT_TRUE(is_taken(LauncherRequest(create)));
+  create.mounts.push_back(create.mounts.front());
+  EXPECT_FALSE(is_taken(LauncherRequest(create)));
+}
+
+TEST(LauncherMessages, LimitsHaveBounds) {
+  const auto is_good = [](const auto& change) {
+    CreateSandbox create;
+    change(create.limits);
+    return is_taken(LauncherRequest(create));
+  };
+  using std::chrono::milliseconds;
+  static constexpr milliseconds kYear(366ull * 24 * 3'600'000);
+  static constexpr std::uint64_t kPetabyte = 1ull << 50;
+  EXPECT_TRUE(is_good([](Limits& of) { of.wall = kYear; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.wall = kYear + milliseconds(1); }));
+  EXPECT_TRUE(is_good([](Limits& of) { of.wall = milliseconds(1); }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.wall = milliseconds(0); }));
+  EXPECT_TRUE(is_good([](Limits& of) { of.cpu_time = kYear; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.cpu_time = kYear + milliseconds(1); }));
+  EXPECT_TRUE(is_good([](Limits& of) { of.cpu_time = milliseconds(0); }));  // none of its own
+  EXPECT_TRUE(is_good([](Limits& of) { of.memory_bytes = kPetabyte; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.memory_bytes = kPetabyte + 1; }));
+  EXPECT_TRUE(is_good([](Limits& of) { of.disk_bytes = kPetabyte; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.disk_bytes = kPetabyte + 1; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.disk_bytes = 0; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.pids = 0; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.cpu_thousandths = 0; }));
+  EXPECT_FALSE(is_good([](Limits& of) { of.disk_inodes = 0; }));
+}
+
+TEST(GuestFrames, WhatIsNotSaidIsNotAskedFor) {
+  EXPECT_FALSE(StartProgram{}.runtime);
+  EXPECT_TRUE(FoundFiles{}.complete);  // false is what must be said
+}
+
+TEST(GuestFrames, NumbersHaveBounds) {
+  for (const unsigned signal : {1u, 64u}) {
+    EXPECT_TRUE(is_taken(ClientFrame(SignalProgram{static_cast<std::uint8_t>(signal)})));
+  }
+  for (const unsigned signal : {0u, 65u}) {
+    EXPECT_FALSE(is_taken(ClientFrame(SignalProgram{static_cast<std::uint8_t>(signal)})));
+  }
+  ProgramExited exited{0, 64, 0, 0};
+  EXPECT_TRUE(is_taken(AgentFrame(exited)));
+  exited.signal = 65;
+  EXPECT_FALSE(is_taken(AgentFrame(exited)));
+  EXPECT_TRUE(is_taken(AgentFrame(FileFailed{0xffff, "open"})));
+  EXPECT_FALSE(is_taken(AgentFrame(FileFailed{0x10000, "open"})));
+  EXPECT_TRUE(is_taken(AgentFrame(StartFailed{0xffff, "exec"})));
+  EXPECT_FALSE(is_taken(AgentFrame(StartFailed{0x10000, "exec"})));
+  FoundFiles found;
+  found.files.assign(kMaxFoundFiles, {path("/a"), 1});
+  EXPECT_TRUE(is_taken(AgentFrame(found)));
+  found.files.push_back({path("/b"), 1});
+  EXPECT_FALSE(is_taken(AgentFrame(found)));
+}
+
+TEST(PlanMessages, WhatIsNotSaidIsTheStricterWay) {
+  const SandboxPlan plan;
+  EXPECT_TRUE(plan.memory_is_bounded);  // by the cgroup, so that no rlimit stands in for it
+  EXPECT_TRUE(plan.cpu_time_is_counted);
+  EXPECT_FALSE(plan.own_uid);
+  EXPECT_FALSE(plan.session);
+  EXPECT_FALSE(SandboxSealed{}.network);
+  EXPECT_FALSE(SandboxTaken{}.network_up);
+}
+
+TEST(PlanMessages, ChoicesAndCountsHaveBounds) {
+  const auto plan_for = [](unsigned runtime, std::size_t mounts) {
+    SandboxPlan plan;
+    plan.runtime = static_cast<RuntimeKind>(runtime);
+    plan.mounts.assign(mounts, path("/data"));
+    plan.mount_is_writable.assign(mounts, 1);
+    return PlanMessage(plan);
+  };
+  const auto last = static_cast<unsigned>(RuntimeKind::kNode);
+  for (unsigned runtime = 1; runtime <= last; ++runtime) {
+    EXPECT_TRUE(is_taken(plan_for(runtime, 0))) << runtime;
+  }
+  EXPECT_FALSE(is_taken(plan_for(0, 0)));
+  EXPECT_FALSE(is_taken(plan_for(last + 1, 0)));
+  EXPECT_TRUE(is_taken(plan_for(last, kMaxMounts + 1)));  // those that were asked for, and a layer
+  EXPECT_FALSE(is_taken(plan_for(last, kMaxMounts + 2)));
+  for (const unsigned engine : {0u, 1u, 2u, 3u}) {
+    EXPECT_EQ(is_taken(PlanMessage(MakeSandbox{static_cast<EngineKind>(engine), 1, 1, 1})),
+              engine == 1 || engine == 2);
+  }
+  EXPECT_TRUE(is_taken(PlanMessage(MakeZygote{5, 8, {"x"}, {}})));
+  EXPECT_FALSE(is_taken(PlanMessage(MakeZygote{5, 9, {"x"}, {}})));
+  EXPECT_TRUE(is_taken(PlanMessage(SandboxBasics{8, NetworkStage::kUp, {16, 131'072, 8, 2048}})));
+  EXPECT_FALSE(is_taken(PlanMessage(SandboxBasics{9, NetworkStage::kUp, {16, 131'072, 8, 2048}})));
+  EXPECT_FALSE(is_taken(
+      PlanMessage(SandboxBasics{8, static_cast<NetworkStage>(3), {16, 131'072, 8, 2048}})));
+}
+
 TEST(Job, RoundTripsAndTakesNothingElse) {
   const Job job{{"A=b"}, {"-x"}, "/tmp", "main.py", std::string("print(1)\0", 9)};
   const std::string bytes = encode_job(job);
@@ -173,6 +358,17 @@ TEST(Job, RoundTripsAndTakesNothingElse) {
     EXPECT_FALSE(decode_job(std::string_view(bytes).substr(0, size)));
   }
   EXPECT_FALSE(decode_job(bytes + "x"));
+}
+
+TEST(GuestFrames, APathHasOneSpelling) {
+  std::vector<std::byte> bytes = encode(ClientFrame(GetFile{path("/a/x/b")}));
+  const auto place = std::find(bytes.begin(), bytes.end(), std::byte{'x'});
+  ASSERT_NE(place, bytes.end());
+  EXPECT_TRUE(decode_client_frame(bytes));
+  for (const char c : {'/', '.', '\0'}) {  // "/a///b", "/a/./b"
+    *place = static_cast<std::byte>(c);
+    EXPECT_FALSE(decode_client_frame(bytes)) << static_cast<int>(c);
+  }
 }
 
 TEST(GuestFrames, RefuseANulInAnArgument) {

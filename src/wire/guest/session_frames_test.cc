@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "wire/testing/round_trips.h"
+
 namespace glovebox::wire {
 namespace {
 
@@ -91,31 +93,75 @@ std::vector<SessionFrame> session_frames() {
           PortRefused{1, ECONNREFUSED}};
 }
 
-template <class Frames, class Decode>
-void expect_round_trips(const Frames& frames, Decode decode) {
-  for (const auto& frame : frames) {
-    const std::vector<std::byte> bytes = encode(frame);
-    const auto back = decode(bytes);
-    ASSERT_TRUE(back) << frame.index();
-    EXPECT_EQ(*back, frame) << frame.index();
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_FALSE(decode(std::span(bytes).first(size))) << frame.index();
-    }
-    std::vector<std::byte> longer = bytes;
-    longer.push_back(std::byte{0});
-    EXPECT_FALSE(decode(longer));
-    std::vector<std::byte> other = bytes;
-    other[0] = std::byte{99};
-    EXPECT_FALSE(decode(other));
-  }
-}
-
 bool taken(const ServerFrame& frame) { return decode_server_frame(encode(frame)).has_value(); }
 bool taken(const SessionFrame& frame) { return decode_session_frame(encode(frame)).has_value(); }
 
 TEST(SessionFrames, RoundTripAndTakeNothingElse) {
   expect_round_trips(server_frames(), decode_server_frame);
   expect_round_trips(session_frames(), decode_session_frame);
+}
+
+TEST(SessionFrames, HaveOneSpelling) {
+  expect_one_spelling(server_frames(), decode_server_frame);
+  expect_one_spelling(session_frames(), decode_session_frame);
+}
+
+TEST(SessionFrames, WhatIsNotSaidIsTheUsualWay) {
+  const StartProcess start;
+  EXPECT_FALSE(start.has_stdin);
+  EXPECT_FALSE(start.lossy);
+  EXPECT_TRUE(start.subscribed);
+  EXPECT_FALSE(SetLossy{}.lossy);
+  EXPECT_TRUE(SignalProcess{}.group);
+  const FileRequest file;
+  EXPECT_FALSE(file.recursive);
+  EXPECT_TRUE(file.follow);
+  EXPECT_TRUE(file.overwrite);
+  EXPECT_FALSE(file.details);
+  EXPECT_FALSE(ProcessEnd{}.oom_killed);
+  const ProcessStatus status;
+  EXPECT_FALSE(status.warm || status.terminal || status.lossy);
+  EXPECT_FALSE(ProcessStarted{}.warm);
+  EXPECT_FALSE(InputTaken{}.closed);
+}
+
+TEST(SessionFrames, TakeEverythingUpToItsBound) {
+  const auto is_read_back = [](const auto& frame) {
+    const ServerFrame as_frame(frame);
+    const auto back = decode_server_frame(encode(as_frame));
+    return back && *back == as_frame;
+  };
+  EXPECT_TRUE(is_read_back(SignalProcess{1, 1, true}));
+  EXPECT_TRUE(is_read_back(SignalProcess{1, 64, true}));
+  EXPECT_TRUE(is_read_back(ConnectPort{1, 1}));
+  EXPECT_TRUE(is_read_back(ConnectPort{1, 65535}));
+  EXPECT_TRUE(is_read_back(Input{1, Stream::kStdin, 0, std::string(kMaxSessionChunk, 'x')}));
+  EXPECT_FALSE(taken(Input{1, Stream::kStdin, 0, std::string(kMaxSessionChunk + 1, 'x')}));
+  StartProcess frame = start();
+  frame.user = std::string(kMaxUserName, 'a');
+  frame.label = std::string(kMaxLabel, 'a');
+  EXPECT_TRUE(is_read_back(frame));
+  for (unsigned kind = 1; kind <= 3; ++kind) {
+    frame.kind = static_cast<ProcessKind>(kind);
+    EXPECT_TRUE(is_read_back(frame)) << kind;
+  }
+  frame.kind = static_cast<ProcessKind>(0);
+  EXPECT_FALSE(taken(frame));
+  FileRequest file = request(FileOp::kStat, "/a");
+  file.mode = 07777;
+  EXPECT_TRUE(is_read_back(file));
+  file.metadata.assign(kMaxMetadataPairs, {"k", ""});
+  EXPECT_TRUE(is_read_back(file));
+  file = request(FileOp::kStat, std::string(kMaxSessionPath, 'a'));
+  EXPECT_TRUE(is_read_back(file));
+  ProcessExited exited;
+  exited.end.signal = 64;
+  exited.out = {5, 5};
+  EXPECT_TRUE(taken(exited));
+  exited.end.signal = 65;
+  EXPECT_FALSE(taken(exited));
+  EXPECT_TRUE(taken(StartRefused{1, 0xffff, "execute"}));
+  EXPECT_FALSE(taken(StartRefused{1, 0x10000, "execute"}));
 }
 
 TEST(SessionFrames, OneSidesFramesAreNotTheOthers) {

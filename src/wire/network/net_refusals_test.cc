@@ -73,6 +73,11 @@ TEST(NetRefusals, AreBoundedAndOnePerTarget) {
   EXPECT_EQ(refusals_line({}), "");
 }
 
+TEST(NetRefusals, AFewAreAllSaid) {
+  EXPECT_EQ(refusals_line({"a", "b", "c"}), "network: a; b; c");
+  EXPECT_EQ(refusals_line({"a", "b", "c", "d"}), "network: a; b; c (and 1 more)");
+}
+
 TEST(NetRefusals, HostileNamesStayJsonAndOneLine) {
   const auto refusals = refusals_of({denied("a\xff\n\x1b[2J", "", 0, "not in the policy")});
   const json::array back = json::parse(json::serialize(refusals_json(refusals))).as_array();

@@ -56,6 +56,21 @@ TEST(NetworkJson, HostileWordsAndTimesStayJson) {
   }
 }
 
+TEST(NetworkJson, TimesGoFrom1970ToTheYear9999) {
+  NetDecision one = decision();
+  one.first_ms = 1;
+  one.last_ms = 253'402'300'799'999;
+  const json::object said = decision_json(one);
+  EXPECT_EQ(said.at("first_at").as_string(), "1970-01-01T00:00:00.001Z");
+  EXPECT_EQ(said.at("last_at").as_string(), "9999-12-31T23:59:59.999Z");
+  one.last_ms = 253'402'300'800'000;
+  EXPECT_TRUE(decision_json(one).at("last_at").is_null());
+}
+
+TEST(NetworkJson, FiguresAreWholeUnlessTheGatewayCouldNotSay) {
+  EXPECT_FALSE(NetworkFigures{}.incomplete);
+}
+
 TEST(NetworkJson, NamesTheBudgetsThatAreSpent) {
   NetworkFigures figures;
   EXPECT_EQ(json::serialize(network_json(figures).at("spent")), "[]");

@@ -124,6 +124,26 @@ TEST(DependenciesJson, NoOptionsPathsOrAddresses) {
   EXPECT_FALSE(check_package_specifier(std::string(kMaxDependencyBytes + 1, 'a')));
 }
 
+TEST(DependenciesJson, ANameBeginsWithALetterOrADigitOfAscii) {
+  for (const char* word : {"a", "z", "A", "Z", "0x", "9x", "@a/a", "@a/z", "@a/9"}) {
+    EXPECT_TRUE(check_package_specifier(word)) << word;
+  }
+  for (const char* word : {"`a", "{a", "[a", "/a", ":a", "_a", "@", "@/a", "@a/", "@a/-b",
+                           "a.ZIP", "a.TAR.GZ", "a.WHL", "a\x7f", "a\x1f"}) {
+    EXPECT_FALSE(check_package_specifier(word)) << word;
+  }
+}
+
+TEST(DependenciesJson, TakesEverythingUpToItsBound) {
+  boost::json::array most;
+  for (std::size_t i = 0; i < kMaxDependencies; ++i) most.push_back("a");
+  EXPECT_EQ(complaint(most), "taken");
+  EXPECT_TRUE(check_package_specifier(std::string(kMaxDependencyBytes, 'a')));
+  EXPECT_FALSE(check_package_specifier(std::string(kMaxDependencyBytes + 1, 'a')));
+  EXPECT_THAT(of_requirements(std::string(kMaxRequirementsBytes, '#')),
+              ::testing::Not(HasSubstr("at most")));
+}
+
 TEST(DependenciesJson, AComplaintNamesItsPlace) {
   EXPECT_THAT(complaint({"a", "b", "--pre"}),
               StartsWith("profile.dependencies[2]: must be a pack"));

@@ -61,6 +61,10 @@ TEST_F(PackageOptionsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.lock = file("\xff")}), HasSubstr("is not UTF-8"));
   EXPECT_THAT(complaint({.lock = file(std::string(kMaxRequirementsBytes + 1, 'a'))}),
               HasSubstr("is larger than 256 KB"));
+  EXPECT_EQ(complaint({.lock = file(std::string(kMaxRequirementsBytes, 'a'))}).find("larger"),
+            std::string::npos);
+  EXPECT_EQ(complaint({.with = std::vector<std::string>(kMaxDependencies, "a")}), "taken");
+  EXPECT_FALSE(PackageOptions{}.host_packages);
   EXPECT_THAT(complaint({.with = {"a"}, .lock = file("x")}),
               StartsWith("--lock: cannot be combined"));
   EXPECT_THAT(complaint({.with = {"a"}, .preload = {"a,"}}), StartsWith("--preload[1]: must be"));

@@ -37,7 +37,9 @@ TEST(MissingModule, NamesOfAGuestAreWordsOrNothing) {
   for (const std::string name : {"", "a b", "a;rm", "$(x)", "\x1b[2J", "../x", ".a", "-x"}) {
     EXPECT_EQ(name_in("ModuleNotFoundError: No module named '" + name + "'\n"), "") << name;
   }
-  EXPECT_EQ(name_in("ModuleNotFoundError: No module named '" + std::string(65, 'a') + "'\n"), "");
+  const std::string longest(64, 'a');
+  EXPECT_EQ(name_in("ModuleNotFoundError: No module named '" + longest + "'\n"), longest);
+  EXPECT_EQ(name_in("ModuleNotFoundError: No module named '" + longest + "a'\n"), "");
 }
 
 TEST(MissingModule, HintNamesThePackage) {

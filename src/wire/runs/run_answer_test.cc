@@ -126,6 +126,55 @@ TEST(Utf8Chunker, KeepsWhatIsCutOffForTheNextPiece) {
   EXPECT_EQ(pieces.add("\xa7\xa4"), "\xf0\x9f\xa7\xa4");
 }
 
+TEST(Utf8Chunker, KeepsUpToThreeBytes) {
+  for (const std::string_view whole : {"\xc3\xa4", "\xe0\xa4\x85", "\xef\xbf\xbd",
+                                       "\xf0\x9f\xa7\xa4", "\xf4\x8f\xbf\xbf"}) {
+    for (std::size_t size = 1; size < whole.size(); ++size) {
+      Utf8Chunker pieces;
+      EXPECT_EQ(pieces.add(whole.substr(0, size)), "") << whole << ' ' << size;
+      EXPECT_EQ(pieces.rest(), whole.substr(0, size));
+      EXPECT_EQ(pieces.add(whole.substr(size)), whole);
+      EXPECT_EQ(pieces.rest(), "");
+    }
+  }
+  Utf8Chunker never;
+  EXPECT_EQ(never.add("\xf5"), "\xf5");
+}
+
+TEST(RunAnswer, NamesEachWallThatIsMissing) {
+  const json::object object = answer_of(RunAnswer{});
+  for (const json::value& name : object.at("isolation").at("missing").as_array()) {
+    EXPECT_NE(name.as_string(), "");
+    EXPECT_NE(name.as_string(), "unknown");
+  }
+  EXPECT_FALSE(object.at("warm").as_bool());
+  EXPECT_FALSE(RunAnswer{}.cancelled);
+  EXPECT_FALSE(PreparedPackageSet{}.built);
+}
+
+TEST(RunAnswer, AResultsFormIsNamedByAMimeType) {
+  const auto is_shown = [](const std::string& name) {
+    RunAnswer answer;
+    answer.results = {R"({"type":"result","mime":{")" + name + R"(":"x"},"main":true})"};
+    return !answer_of(answer).at("result").is_null();
+  };
+  EXPECT_TRUE(is_shown("azAZ09/azAZ09+.-_"));
+  EXPECT_TRUE(is_shown("a/" + std::string(98, 'b')));
+  EXPECT_FALSE(is_shown("a/" + std::string(99, 'b')));
+  for (const char* name : {"/a", "a/", "a", "a/b`", "a/b{", "a/b@", "a/b[", "a/b:", "a/b;c"}) {
+    EXPECT_FALSE(is_shown(name)) << name;
+  }
+}
+
+TEST(RunAnswer, AnErrorHasAtMost500LinesOfTraceback) {
+  for (const std::size_t count : {500, 501}) {
+    RunAnswer answer;
+    answer.results = {R"({"type":"error","name":"E","traceback":)" +
+                      json::serialize(json::array(count, "l")) + "}"};
+    EXPECT_EQ(answer_of(answer).at("error").at("traceback").as_array().size(), 500u);
+  }
+}
+
 TEST(Utf8Chunker, BytesThatAreNoTextPassThrough) {
   Utf8Chunker pieces;
   EXPECT_EQ(pieces.add("\xff\xfe"), "\xff\xfe");

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "wire/launcher/launcher_messages.h"
+
 namespace glovebox::wire {
 namespace {
 
@@ -120,6 +122,43 @@ TEST(RunRequest, AMistakeNamesItsField) {
   EXPECT_THAT(with(R"("template":"../etc")"), HasSubstr("template: must be a name"));
 }
 
+TEST(RunRequest, TakesEverythingUpToItsBound) {
+  const auto with = [](const std::string& rest) {
+    return complaint("{\"language\":\"python\",\"code\":\"1\"," + rest + "}");
+  };
+  // COUNT times `one`, in which # is the number.
+  const auto times = [](std::size_t count, const std::string& one) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+      text += i == 0 ? "" : ",";
+      for (const char c : one) text += c == '#' ? std::to_string(i) : std::string(1, c);
+    }
+    return text;
+  };
+  EXPECT_EQ(with(R"("profile":{"memory_mb":8,"cpus":0.5})"), "accepted");
+  EXPECT_EQ(with(R"("profile":{"memory_mb":1048576})"), "accepted");
+  EXPECT_THAT(with(R"("profile":{"memory_mb":1048577})"), HasSubstr("profile.memory_mb"));
+  for (const char* mode : {"0", "7", "000", "0777", "777"}) {
+    EXPECT_EQ(with(R"("files":[{"path":"x","content":"","mode":")" + std::string(mode) + "\"}]"),
+              "accepted")
+        << mode;
+  }
+  for (const char* mode : {"", "8", "1000", "00777", "/7", "x"}) {
+    EXPECT_THAT(with(R"("files":[{"path":"x","content":"","mode":")" + std::string(mode) + "\"}]"),
+                HasSubstr("files[0].mode"))
+        << mode;
+  }
+  const std::string file = R"({"path":"f#","content":""})";
+  EXPECT_EQ(with("\"files\":[" + times(kMaxRequestFiles, file) + "]"), "accepted");
+  EXPECT_THAT(with("\"files\":[" + times(kMaxRequestFiles + 1, file) + "]"), HasSubstr("at most"));
+  EXPECT_EQ(with("\"env\":{" + times(1024, R"("A#":"")") + "}"), "accepted");
+  EXPECT_THAT(with("\"env\":{" + times(1025, R"("A#":"")") + "}"), HasSubstr("at most 1024"));
+  const std::string mount = R"({"name":"m","path":"/m#"})";
+  EXPECT_EQ(with("\"profile\":{\"mounts\":[" + times(kMaxMounts, mount) + "]}"), "accepted");
+  EXPECT_THAT(with("\"profile\":{\"mounts\":[" + times(kMaxMounts + 1, mount) + "]}"),
+              HasSubstr("at most"));
+}
+
 TEST(RunRequest, UnknownFieldsAreMistakesWithASuggestion) {
   EXPECT_EQ(complaint(R"({"language":"python","code":"1","stdn":"x"})"),
             "stdn: unknown field; did you mean \"stdin\"?");
@@ -176,6 +215,11 @@ TEST(RunRequest, ArgumentsAreBoundedTogether) {
   const std::string half(70'000, 'x');
   EXPECT_THAT(complaint(R"({"command":["a",")" + half + R"("],"env":{"A":")" + half + R"("}})"),
               HasSubstr("larger than 120 KB"));
+  const auto command_of = [](std::size_t bytes) {  // each argument ends with a NUL
+    return complaint(R"({"command":["a",")" + std::string(bytes - 3, 'x') + R"("]})");
+  };
+  EXPECT_EQ(command_of(120 * 1024), "accepted");
+  EXPECT_THAT(command_of(120 * 1024 + 1), HasSubstr("larger than 120 KB"));
 }
 
 }  // namespace

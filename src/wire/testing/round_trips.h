@@ -30,4 +30,33 @@ void expect_round_trips(const Messages& messages, Decode decode) {
   }
 }
 
+// How a message with another byte at `at` is read: refused, as it says, or as something else.
+enum class ReadAs { kRefused, kSaid, kOther };
+template <class Decode>
+ReadAs read_with(std::vector<std::byte> bytes, std::size_t at, unsigned value, Decode decode) {
+  bytes[at] = static_cast<std::byte>(value);
+  const auto back = decode(bytes);
+  if (!back) return ReadAs::kRefused;
+  const std::vector<std::byte> again = encode(*back);
+  // What normalises a text changes its length.
+  return again == bytes || again.size() != bytes.size() ? ReadAs::kSaid : ReadAs::kOther;
+}
+
+// A flag is 0 or 1 and a choice one of its names: if any other value were taken for one of them,
+// the message would be written back differently. (Bytes that are never kept, such as the highest of
+// a bounded number, do not keep a 1 either.)
+template <class Messages, class Decode>
+void expect_one_spelling(const Messages& messages, Decode decode) {
+  for (const auto& message : messages) {
+    const std::vector<std::byte> bytes = encode(message);
+    for (std::size_t at = 2; at < bytes.size(); ++at) {  // behind the version and the kind
+      if (read_with(bytes, at, 1, decode) != ReadAs::kSaid) continue;
+      for (const unsigned value : {2u, 3u}) {
+        EXPECT_NE(read_with(bytes, at, value, decode), ReadAs::kOther)
+            << "kind " << message.index() << ", byte " << at << ", value " << value;
+      }
+    }
+  }
+}
+
 }  // namespace glovebox::wire

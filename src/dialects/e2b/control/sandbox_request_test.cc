@@ -95,6 +95,12 @@ TEST(E2bCreate, AHostMaskAndAGatewayAreRead) {
   EXPECT_EQ(bare.request.host_mask, "");
 }
 
+TEST(E2bRequests, WhatIsNotSaidIsTheUsualWay) {
+  EXPECT_FALSE(CreateSandboxRequest{}.has_mcp);
+  EXPECT_TRUE(CreateSandboxRequest{}.egress.internet);
+  EXPECT_TRUE(ConnectRequest{}.memory);
+}
+
 TEST(E2bRequests, SmallBodies) {
   EXPECT_EQ(parse_connect("{}", 300).value().timeout_s, 300u);
   EXPECT_EQ(parse_connect("", 15).value().timeout_s, 15u);
@@ -131,12 +137,17 @@ TEST(E2bList, TimesAreRfc3339) {
   EXPECT_EQ(parse_time("2026-01-02T05:04:05 02:00").value(), 1767323045000);
   EXPECT_EQ(parse_time("2026-01-01T22:04:05-05:00").value(), 1767323045000);
   EXPECT_EQ(parse_time("1970-01-01T23:59:59Z").value(), 86'399'000);
+  EXPECT_EQ(parse_time("1970-01-01T23:59:59+23:59").value(), 59'000);
+  EXPECT_EQ(parse_time("1970-01-01T00:00:00.09Z").value(), 90);
+  EXPECT_EQ(parse_time("1970-01-01T00:00:00.9Z").value(), 900);
+  EXPECT_EQ(parse_time("1970-01-01T00:00:00.1239Z").value(), 123);
   EXPECT_EQ(parse_time("1970-01-01T23:59:60Z").value(), 86'400'000) << "a leap second";
   for (const char* bad :
        {"", "yesterday", "1970-01-01T23:60:00Z", "1970-01-01T23:59:61Z", "2026-01-02",
         "2026-13-02T03:04:05Z", "2026-02-30T03:04:05Z", "2026-01-02T24:04:05Z",
         "2026-01-02T03:04:05", "2026-01-02T03:04:05Zx", "2026-01-02T03:04:05.Z",
-        "-026-01-02T03:04:05Z", "2026-01-02T03:04:05+2:00"}) {
+        "-026-01-02T03:04:05Z", "2026-01-02T03:04:05+2:00", "2026-01-02T03:04:05+24:00",
+        "2026-01-02T03:04:05+02:60", "2026-01-02T03:04:05+02:", "2026-01-02T03:04:05.:Z"}) {
     EXPECT_FALSE(parse_time(bad)) << bad;
   }
 }

@@ -1,4 +1,5 @@
 // E2B's control plane over its routes, with the real sessions and the real store, over a fake node.
+#include "dialects/e2b/control/sandbox_request.h"
 #include "dialects/e2b/testing/sandboxes_fixture.h"
 
 namespace glovebox::e2b {
@@ -357,6 +358,43 @@ TEST_F(E2bSandboxes, MetricsAndLogsHaveTheirForm) {
                   .at("logs")
                   .as_array()
                   .empty());
+}
+
+TEST_F(E2bSandboxes, LogsHaveTheirFirstAndLastLine) {
+  const std::string id = make();
+  const auto logs = [&](const std::string& path) {
+    return value(call(Method::kGet, path), 200).at("logs").as_array();
+  };
+  const auto ms_of = [](const json::value& line) {
+    return parse_time(std::string(line.at("timestamp").as_string())).value();
+  };
+  const std::string older = "/sandboxes/" + id + "/logs?";
+  const std::string newer = "/v2/sandboxes/" + id + "/logs?";
+  const json::array all = logs(older);
+  ASSERT_FALSE(all.empty());
+  const std::int64_t first = ms_of(all.front());
+  const std::int64_t last = ms_of(all.back());
+  EXPECT_FALSE(logs(older + "start=" + std::to_string(last)).empty());
+  EXPECT_TRUE(logs(older + "start=" + std::to_string(last + 1)).empty());
+  EXPECT_TRUE(logs(older + "limit=0").empty());
+  EXPECT_EQ(logs(older + "limit=1").size(), 1u);
+  EXPECT_FALSE(logs(newer + "cursor=" + std::to_string(last)).empty());
+  EXPECT_TRUE(logs(newer + "cursor=" + std::to_string(last + 1)).empty());
+  const std::string backward = newer + "direction=backward&cursor=";
+  EXPECT_FALSE(logs(backward + std::to_string(first)).empty());
+  EXPECT_TRUE(logs(backward + std::to_string(first - 1)).empty());
+  EXPECT_TRUE(logs(newer + "limit=0").empty());
+  EXPECT_EQ(call(Method::kGet, newer + "direction=sideways").status, 400);
+}
+
+TEST_F(E2bSandboxes, AnIdempotencyKeyHasAtMost255Characters) {
+  const auto create = [this](std::size_t size) {
+    return call(Method::kPost, "/v2/sandboxes", "{}", {},
+                {{"Idempotency-Key", std::string(size, 'k')}})
+        .status;
+  };
+  EXPECT_EQ(create(255), 201);
+  EXPECT_EQ(create(256), 400);
 }
 
 TEST_F(E2bSandboxes, TemplatesAreListedAndFound) {

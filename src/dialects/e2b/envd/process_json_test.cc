@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/base64.h"
+#include "wire/guest/session_frames.h"
+
 namespace glovebox::e2b {
 namespace {
 
@@ -84,6 +87,63 @@ TEST(E2bProcessJson, EmptyInputIsInput) {
   EXPECT_FALSE(read_input(json::parse(R"({"input":{}})")).has_value());
   EXPECT_FALSE(read_input(json::parse(R"({"input":{"stdin":"?"}})")).has_value());
   EXPECT_FALSE(read_input(json::parse(R"({"input":{"stdin":"","pty":""}})")).has_value());
+  EXPECT_TRUE(read_input(json::parse(R"({"input":{"pty":""}})"))->is_terminal);
+  EXPECT_FALSE(ProcessInput{}.is_terminal);
+  EXPECT_TRUE(StartRequest{}.has_stdin);
+}
+
+TEST(E2bProcessJson, WhatIsStartedIsTakenUpToItsBounds) {
+  const auto is_taken = [](const std::string& process) {
+    return start_of(R"({"process":{)" + process + "}}").has_value();
+  };
+  const auto variables = [](int count) {
+    std::string text = R"("cmd":"x","envs":{)";
+    for (int i = 0; i < count; ++i) {
+      text += (i == 0 ? "\"A" : ",\"A") + std::to_string(i) + "\":\"\"";
+    }
+    return text + "}";
+  };
+  EXPECT_TRUE(is_taken(variables(1024)));
+  EXPECT_FALSE(is_taken(variables(1025)));
+  // The command, and the argument with its NUL.
+  const auto argument = [](std::size_t bytes) {
+    return R"("cmd":"x","args":[")" + std::string(bytes - 2, 'a') + R"("])";
+  };
+  EXPECT_TRUE(is_taken(argument(112 * 1024)));
+  EXPECT_FALSE(is_taken(argument(112 * 1024 + 1)));
+  EXPECT_EQ(read_selector(json::parse(R"({"process":{"pid":4294967295}})"))->pid, UINT32_MAX);
+  EXPECT_EQ(read_selector(json::parse(R"({"process":{"pid":"4294967295"}})"))->pid, UINT32_MAX);
+  EXPECT_FALSE(read_selector(json::parse(R"({"process":{"pid":"4294967296"}})")));
+}
+
+TEST(E2bProcessJson, AUserIsANameOrANumber) {
+  const auto user = [](const std::string& name) {
+    http::Request request;
+    request.headers.set("Authorization", "Basic " + base64_encode(name + ":"));
+    return user_for(request);
+  };
+  EXPECT_EQ(user_for(http::Request{}), "user");
+  for (const std::string& name : {std::string("root"), std::string("1000"), std::string("!"),
+                                  std::string(wire::kMaxUserName, 'a')}) {
+    EXPECT_EQ(user(name), name);
+  }
+  for (const std::string& name : {std::string("a b"), std::string("a/b"), std::string("a\x7f"),
+                                  std::string("\t"), std::string(wire::kMaxUserName + 1, 'a')}) {
+    EXPECT_EQ(user(name), std::nullopt) << name;
+  }
+}
+
+TEST(E2bProcessJson, ATimeoutHasAtMostTenDigits) {
+  const auto timeout = [](const char* text) {
+    http::Request request;
+    request.headers.set("Connect-Timeout-Ms", text);
+    return timeout_of(request);
+  };
+  EXPECT_EQ(timeout("1"), std::chrono::milliseconds(1));
+  EXPECT_EQ(timeout("9999999999"), std::chrono::milliseconds(9'999'999'999));
+  for (const char* none : {"", "0", "00000000001", "-1", "1x", " 1"}) {
+    EXPECT_EQ(timeout(none), std::nullopt) << none;
+  }
 }
 
 TEST(E2bProcessJson, SignalsByNameAndNumber) {

@@ -225,6 +225,10 @@ TEST(TarIn, RefusesWhatIsTooLargeCutOrNoArchive) {
   wire::FileRequest request = request_for(FileOp::kTarIn, dir.path());
   request.most = 50'000;
   EXPECT_EQ(run_helper(request, archive).error(), EFBIG);
+  request.most = archive.size() - 1;
+  EXPECT_EQ(run_helper(request, archive).error(), EFBIG);
+  request.most = archive.size();
+  EXPECT_EQ(run_helper(request, archive).error(), 0);
   EXPECT_EQ(unpack(archive.substr(0, 60'000), dir.path()).error(), EINVAL);
   EXPECT_EQ(unpack(tar_header(file_entry("huge", 1ull << 50)), dir.path()).error(), EINVAL);
   EXPECT_EQ(unpack(std::string(5000, 'x'), dir.path()).error(), EINVAL);

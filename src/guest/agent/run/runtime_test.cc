@@ -1,6 +1,7 @@
 #include "guest/agent/run/runtime.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -62,6 +63,29 @@ TEST(CheckSealed, InASessionItMayBecomeRootInsideAndNoMore) {
 }
 
 TEST(CheckSealed, AMissingLineIsNotAPass) { EXPECT_FALSE(check_sealed("Name:\tx\n", true, 2)); }
+
+TEST(RuntimeDescriptors, AreConnectedInTheirOrder) {
+  const auto made = make_runtime_descriptors(false);
+  ASSERT_TRUE(made) << made.error().message();
+  const auto& theirs = made->theirs;
+  const auto& ours = made->ours;
+  ASSERT_EQ(theirs.size(), 6u);
+  ASSERT_EQ(ours.client_ends.size(), 4u);
+  const auto carries = [](const UniqueFd& from, const UniqueFd& to) {
+    char byte = 0;
+    return ::write(from.get(), "x", 1) == 1 && ::read(to.get(), &byte, 1) == 1 && byte == 'x';
+  };
+  EXPECT_TRUE(carries(ours.client_ends[0], theirs[0]));  // stdin
+  for (const std::size_t out : {1, 2, 3}) {
+    EXPECT_TRUE(carries(theirs[out], ours.client_ends[out])) << out;
+  }
+  EXPECT_EQ(::pwrite(ours.job.get(), "j", 1, 0), 1);
+  char byte = 0;
+  EXPECT_EQ(::pread(theirs[4].get(), &byte, 1, 0), 1);
+  EXPECT_EQ(byte, 'j');
+  EXPECT_TRUE(carries(theirs[5], ours.socket));
+  for (const UniqueFd& fd : theirs) EXPECT_GE(fd.get(), kFirstFreeFd);
+}
 
 }  // namespace
 }  // namespace glovebox::agent

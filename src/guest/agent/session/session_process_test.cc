@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 namespace glovebox::agent {
 namespace {
@@ -229,6 +233,189 @@ TEST(SessionProcess, InputIsTakenOnceAndBounded) {
     if (taken != nullptr && taken->stream == Stream::kStdin) closed = taken->closed;
   }
   EXPECT_TRUE(closed);
+}
+
+std::string read_now(const UniqueFd& fd) {
+  std::string text(1 << 20, '\0');
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+bool is_at_end(const UniqueFd& fd) {
+  char byte = 0;
+  return ::read(fd.get(), &byte, 1) == 0;
+}
+// What was said of the input last; nothing: nothing was.
+std::optional<wire::InputTaken> input_in(const std::vector<wire::SessionFrame>& frames) {
+  std::optional<wire::InputTaken> last;
+  for (const auto& frame : frames) {
+    if (const auto* taken = std::get_if<wire::InputTaken>(&frame)) last = *taken;
+  }
+  return last;
+}
+
+TEST(SessionProcess, SaysNothingBeforeSomethingHappens) {
+  Driven driven;
+  EXPECT_TRUE(driven.said().empty());
+  const wire::ProcessStatus status = driven.process->describe();
+  EXPECT_EQ(status.process, 7u);
+  EXPECT_EQ(status.kind, wire::ProcessKind::kContext);
+  EXPECT_FALSE(status.warm || status.terminal || status.lossy || status.ended);
+  EXPECT_FALSE(driven.process->has_ended());
+}
+
+TEST(SessionProcess, InputEndsBehindItsLastByte) {
+  Driven driven;
+  driven.process->write_input({7, Stream::kStdin, 0, "abc"});
+  EXPECT_EQ(input_in(driven.said()), (wire::InputTaken{7, Stream::kStdin, 3, false}));
+  driven.process->on_event(StreamFd::kStdin);
+  EXPECT_TRUE(driven.said().empty()) << "nothing new was taken";
+  driven.process->close_input(Stream::kStdin);
+  EXPECT_EQ(input_in(driven.said()), (wire::InputTaken{7, Stream::kStdin, 3, true}));
+  EXPECT_EQ(read_now(driven.theirs.in), "abc");
+  EXPECT_TRUE(is_at_end(driven.theirs.in));
+  // A second end is none; more input is not taken, and that is said.
+  driven.process->close_input(Stream::kStdin);
+  EXPECT_TRUE(driven.said().empty());
+  driven.process->write_input({7, Stream::kStdin, 3, "more"});
+  EXPECT_EQ(input_in(driven.said()), (wire::InputTaken{7, Stream::kStdin, 3, true}));
+  // The other stream goes on; those that are no input are ignored.
+  driven.process->write_input({7, Stream::kRequests, 0, "r"});
+  EXPECT_EQ(read_now(driven.theirs.requests), "r");
+  driven.process->write_input({7, Stream::kStdout, 0, "x"});
+  driven.process->close_input(Stream::kStderr);
+  EXPECT_EQ(driven.process->describe().requests_taken, 1u);
+}
+
+TEST(SessionProcess, AnEndWaitsForInputThatIsNotReadYet) {
+  Driven driven;
+  const std::string input(wire::kInputWindow, 'i');
+  driven.process->write_input({7, Stream::kStdin, 0, input});
+  driven.process->close_input(Stream::kStdin);
+  driven.process->write_input({7, Stream::kStdin, input.size(), "behind the end"});
+  std::string got;
+  for (int i = 0; i < 1000 && got.size() < input.size(); ++i) {
+    driven.turn();
+    got += read_now(driven.theirs.in);
+  }
+  driven.turn();
+  EXPECT_EQ(got, input);
+  EXPECT_TRUE(is_at_end(driven.theirs.in));
+}
+
+TEST(SessionProcess, ASubscriberGetsFromItsOffset) {
+  Driven driven;
+  driven.print(driven.theirs.out, "0123456789");
+  driven.said();
+  driven.process->subscribe({7, Stream::kStdout, 4, 9});
+  driven.ends[Stream::kStdout] = 4;
+  const auto frames = driven.said();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(std::get<wire::Output>(frames[0]).bytes, "456789");
+  EXPECT_EQ(std::get<wire::Output>(frames[0]).subscription, 9u);
+  driven.process->subscribe({7, Stream::kStdout, 999, 10});  // from its end
+  EXPECT_TRUE(driven.said().empty());
+  driven.process->subscribe({7, Stream::kStdin, 0, 11});  // no output
+  driven.print(driven.theirs.out, "a");
+  EXPECT_EQ(driven.said().size(), 1u);
+}
+
+TEST(SessionProcess, WithoutASubscriberNothingIsSent) {
+  Driven driven;
+  EXPECT_TRUE(driven.process->is_subscribed());
+  driven.process->unsubscribe(Stream::kStdout);
+  EXPECT_TRUE(driven.process->is_subscribed()) << "to stderr";
+  driven.print(driven.theirs.out, "a");
+  EXPECT_TRUE(driven.said().empty());
+  driven.print(driven.theirs.err, "b");
+  EXPECT_EQ(driven.said().size(), 1u);
+  driven.process->unsubscribe(Stream::kStdin);
+  driven.process->unsubscribe_all();
+  EXPECT_FALSE(driven.process->is_subscribed());
+  driven.print(driven.theirs.err, "c");
+  EXPECT_TRUE(driven.said().empty());
+  EXPECT_EQ(driven.process->describe().err.end, 2u) << "it is kept";
+}
+
+TEST(SessionProcess, WhatIsKeptCanBeDropped) {
+  Driven driven(true, false);
+  EXPECT_EQ(driven.process->output_memory(), 0u);
+  driven.print(driven.theirs.out, "abc");
+  driven.turn();
+  EXPECT_GT(driven.process->output_memory(), 0u);
+  driven.process->drop_output();
+  EXPECT_EQ(driven.process->output_memory(), 0u);
+  EXPECT_EQ(driven.process->describe().out, (wire::StreamState{3, 3}));
+  EXPECT_TRUE(driven.process->describe().lossy);
+  driven.process->set_lossy(false);
+  EXPECT_FALSE(driven.process->describe().lossy);
+}
+
+TEST(SessionProcess, TheEndIsSentOnceOrDiscarded) {
+  for (const bool is_discarded : {false, true}) {
+    Driven driven;
+    EXPECT_FALSE(driven.process->describe().ended);
+    driven.print(driven.theirs.out, "abc");
+    driven.process->ended({.code = 3});
+    EXPECT_TRUE(driven.process->describe().ended);
+    if (is_discarded) driven.process->discard_unsent_exit();
+    const auto frames = driven.said();
+    ASSERT_FALSE(frames.empty());
+    const auto is_end = [](const wire::SessionFrame& frame) {
+      return std::holds_alternative<wire::ProcessExited>(frame);
+    };
+    EXPECT_EQ(std::count_if(frames.begin(), frames.end(), is_end), is_discarded ? 0 : 1);
+    EXPECT_EQ(is_end(frames.back()), !is_discarded) << "behind all output";
+    EXPECT_EQ(driven.ends[Stream::kStdout], 3u);
+    EXPECT_TRUE(driven.said().empty());
+    EXPECT_TRUE(driven.process->describe().ended);
+  }
+}
+
+// A child that waits to be killed, in a group of its own if that is wanted.
+pid_t waiting_child(bool own_group) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  if (own_group) ::setpgid(child, child);
+  return child;
+}
+
+TEST(SessionProcess, ASignalReachesTheProcessThatRuns) {
+  for (const bool own_group : {true, false}) {
+    for (const bool group : {true, false}) {
+      Driven driven;
+      driven.process->signal(SIGTERM, group);  // there is none: not this test's own group, either
+      const pid_t child = waiting_child(own_group);
+      int ends[2];
+      ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+      const UniqueFd writer(ends[1]);
+      driven.process->take_process(child, UniqueFd(ends[0]), true);
+      EXPECT_TRUE(driven.process->describe().warm);
+      EXPECT_EQ(driven.process->describe().pid, static_cast<std::uint32_t>(child));
+      driven.process->signal(SIGTERM, group);
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    }
+  }
+}
+
+TEST(SessionProcess, ASignalDoesNotReachWhoeverHasThePidOfOneThatEnded) {
+  Driven driven;
+  const pid_t child = waiting_child(true);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd writer(ends[1]);
+  driven.process->take_process(child, UniqueFd(ends[0]), false);
+  EXPECT_FALSE(driven.process->describe().warm);
+  driven.process->ended({});
+  driven.process->signal(SIGTERM, true);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
 }  // namespace

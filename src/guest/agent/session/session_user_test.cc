@@ -2,6 +2,7 @@
 #include "guest/agent/session/session_user.h"
 
 #include <gtest/gtest.h>
+#include <pwd.h>
 
 namespace glovebox::agent {
 namespace {
@@ -106,6 +107,51 @@ TEST(SessionUser, BoundsHold) {
   EXPECT_EQ(find_user("a:x:5:5::relative:/bin/sh\n", "", "a")->home, "/");
   EXPECT_FALSE(find_user("a:x:5:5::/" + std::string(5000, 'h') + ":/bin/sh\n", "", "a"));
   EXPECT_FALSE(find_user(std::string("a:x:5:5::/\0x:/bin/sh\n", 21), "", "a"));
+}
+
+TEST(SessionUser, FieldsHaveAtMost1024Bytes) {
+  const std::string longest(1024, 'n');
+  EXPECT_TRUE(find_user(longest + ":x:5:5::/:/bin/sh\n", "", longest));
+  EXPECT_FALSE(find_user(longest + "n:x:5:5::/:/bin/sh\n", "", longest + "n"));
+  EXPECT_EQ(find_user("a:x:5:5::/" + longest.substr(1) + ":s\n", "", "a")->home.size(), 1024u);
+  EXPECT_FALSE(find_user("a:x:5:5::/" + longest + ":s\n", "", "a"));
+  EXPECT_EQ(find_user("a:x:5:5::/:" + longest + "\n", "", "a")->shell.size(), 1024u);
+  EXPECT_FALSE(find_user("a:x:5:5::/:" + longest + "s\n", "", "a"));
+}
+
+TEST(SessionUser, SixFieldsAreEnoughForAUserAndFourForAGroup) {
+  const auto user =
+      find_user("five:x:1:1:\nfive:x:5:6:gecos:/home/five\n", "a:x:7\nb:x:8:five", "five");
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->uid, 5u);
+  EXPECT_EQ(user->gid, 6u);
+  EXPECT_EQ(user->home, "/home/five");
+  EXPECT_EQ(user->shell, "");
+  EXPECT_EQ(user->groups, std::vector<gid_t>{8});
+  EXPECT_FALSE(find_user(":x:5:6::/:/bin/sh\n", "", ""));  // no name
+}
+
+TEST(SessionUser, HasAtMostSoManyGroups) {
+  const auto count = [](std::size_t groups) {
+    std::string group;
+    for (std::size_t i = 0; i < groups; ++i) group += "g:x:" + std::to_string(i + 1) + ":user\n";
+    return find_user(kPasswd, group, "user")->groups.size();
+  };
+  EXPECT_EQ(count(kMaxGroups - 1), kMaxGroups - 1);
+  EXPECT_EQ(count(kMaxGroups), kMaxGroups);
+  EXPECT_EQ(count(kMaxGroups + 1), kMaxGroups);
+}
+
+TEST(SessionUser, IsLookedUpInTheFilesOfTheSandbox) {
+  // Here those of this machine: what the C library finds there is found.
+  const passwd* const known = ::getpwnam("daemon");
+  ASSERT_NE(known, nullptr);
+  const auto user = look_up_user("daemon");
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->uid, known->pw_uid);
+  EXPECT_EQ(user->home, known->pw_dir);
+  EXPECT_EQ(user->shell, known->pw_shell);
+  EXPECT_FALSE(look_up_user("no-such-user-here"));
 }
 
 }  // namespace
