@@ -71,7 +71,7 @@ Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t ui
 
 std::vector<sys::MountOption> overlay_options(const Owner& owner) {
   std::vector<sys::MountOption> options;
-  if (!owner.own_slice) options.emplace_back("userxattr", "");
+  if (!owner.own_slice || owner.rootless) options.emplace_back("userxattr", "");
   // The same inode numbers in a directory's list and in stat(). Only for sessions: the kernel logs
   // a line for each such mount, and a host makes hundreds of runs a second.
   if (owner.kind == RootKind::kSession) options.emplace_back("xino", "on");
@@ -178,7 +178,7 @@ Result<> RootBuilder::prepare_dev() {
 Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owner& owner,
                                              bool& idmapped) {
   TRY(UniqueFd layer, sys::clone_mount(AT_FDCWD, path, sys::Submounts::kLeaveOut));
-  if (owner.own_slice) {
+  if (owner.own_slice && !owner.rootless) {
     auto done =
         sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
     if (done) return layer;
@@ -248,6 +248,12 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
     if (::lstat((*layer + "/usr").c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
     TRY(UniqueFd its_usr, idmapped_layer(*layer + "/usr", owner, mounts.idmapped));
     usr.push_back(std::move(its_usr));
+  }
+  if (owner.rootless && owner.own_slice && owner.kind == RootKind::kSession) {
+    TRY(CopyMounts copies, copies_.mount_for(layer_, owner.host_uid, owner.userns));
+    lower.push_back(std::move(copies.root));
+    usr.push_back(std::move(copies.usr));
+    mounts.has_copies = true;
   }
   TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
   lower.push_back(std::move(skeleton));

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/jail/copy_mounter.h"
 #include "launcher/jail/idmap.h"
 #include "launcher/jail/kept_lower.h"
 #include "model/limits.h"
@@ -39,6 +40,7 @@ struct SandboxMounts {
   UniqueFd boot_id;          // a file with a boot id of its own
   UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
   bool idmapped = false;     // host files keep their owners inside
+  bool has_copies = false;   // instead, what root must own is copied for it
   // Both are let go after the sandbox was served: each close and umount waits for an RCU grace
   // period.
   TemporaryMounts attached;
@@ -55,6 +57,8 @@ struct Owner {
   std::uint32_t host_uid = 0;  // of the sandbox's root
   int userns = -1;             // borrowed; for idmapping the layers
   bool own_slice = false;
+  // The launcher is an ordinary user's: it may not idmap the host's files.
+  bool rootless = false;
   RootKind kind = RootKind::kRun;
   // This slice is used again and again: what of its root no guest can write is kept.
   bool keeps_lower = false;
@@ -71,6 +75,7 @@ class RootBuilder {
 
   void use_layer(std::string layer) {
     kept_.clear();
+    copies_.clear();
     layer_ = std::move(layer);
   }
   KeptLowers& kept() { return kept_; }
@@ -97,7 +102,9 @@ class RootBuilder {
 
  private:
   RootBuilder(std::string scratch, std::string layer)
-      : scratch_(std::make_unique<std::string>(std::move(scratch))), layer_(std::move(layer)) {}
+      : scratch_(std::make_unique<std::string>(std::move(scratch))),
+        layer_(std::move(layer)),
+        copies_(*scratch_) {}
   const std::string& scratch() const { return *scratch_; }
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
@@ -118,6 +125,7 @@ class RootBuilder {
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
   bool can_use_detached_ = true;  // until the kernel has refused
   bool can_keep_ = true;          // likewise
+  CopyMounter copies_;
   KeptLowers kept_;
 };
 

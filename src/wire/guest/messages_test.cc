@@ -135,7 +135,7 @@ std::vector<PlanMessage> plan_messages() {
   plan.runtime = RuntimeKind::kNode;
   plan.runtime_argv = {"/usr/bin/node"};
   plan.session = true;
-  return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3},
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3, 64},
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
           SandboxHello{},
