@@ -93,7 +93,7 @@ TEST(SubordinateIds, AFreeRangeIsBehindAllOthers) {
   EXPECT_EQ(beside, (IdRange{131'072, 65'536})) << "a directory service's are far up";
 }
 
-SubordinateFacts facts() {
+SubordinateFacts with_mappers() {
   SubordinateFacts facts;
   facts.has_mappers = true;
   facts.user = "ann";
@@ -109,7 +109,7 @@ Finding explained(const SubordinateFacts& facts) {
 }
 
 TEST(SubordinateIds, AUserWhoHasNoneReadsWhatToType) {
-  SubordinateFacts none = facts();
+  SubordinateFacts none = with_mappers();
   none.has_mappers = false;
   none.refusal = "/etc/subuid: it gives no ids to this user";
   const Finding finding = explained(none);
@@ -123,7 +123,7 @@ TEST(SubordinateIds, AUserWhoHasNoneReadsWhatToType) {
 }
 
 TEST(SubordinateIds, OnlyIdsThatCouldBeMappedAreOk) {
-  SubordinateFacts some = facts();
+  SubordinateFacts some = with_mappers();
   some.uids = {100'000, 65'536};
   EXPECT_EQ(explained(some).state, State::kOk);
   EXPECT_THAT(explained(some).detail, HasSubstr("100000 to 165535"));
