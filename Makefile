@@ -19,7 +19,7 @@ packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-d
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-pip python3-yaml nodejs curl
 # What tests and comparisons need besides.
-packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc strace sudo \
+packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc strace sudo uidmap \
   git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
   node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish busybox-static musl-tools
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.

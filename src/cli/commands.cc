@@ -144,9 +144,16 @@ std::string unknown_command_message(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
   for (const Alias& alias : kAliases) names.emplace_back(alias.name);
-  const std::string_view near = nearest(name, names);
-  return "unknown command '" + name + "'" +
-         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
+  std::string near(nearest(name, names));
+  if (near.empty()) {
+    names.clear();
+    for (const ForeignCommand& foreign : kForeignCommands) names.emplace_back(foreign.name);
+    const std::string_view foreign_name = nearest(name, names);
+    for (const ForeignCommand& foreign : kForeignCommands) {
+      if (!foreign_name.empty() && foreign.name == foreign_name) near = foreign.line;
+    }
+  }
+  return "unknown command '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
          " (see `glovebox --help`)";
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "probe/own_user.h"
 #include "sys/remove_tree.h"
 
 namespace glovebox::launcher {
@@ -52,6 +53,18 @@ bool same_file(int fd, const std::string& path) {
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
+// Its mode. In /tmp another user could have created it first.
+Result<mode_t> check_own_directory(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return fail(Error::from_errno("stat " + path));
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
+    return fail(Errc::kPermissionDenied, path +
+                                             " must be a directory that is owned by the "
+                                             "launcher's user and not writable by others");
+  }
+  return info.st_mode;
+}
+
 }  // namespace
 
 Result<StateDir> StateDir::claim(const std::string& base) {
@@ -59,16 +72,9 @@ Result<StateDir> StateDir::claim(const std::string& base) {
     if (::mkdir(base.c_str(), 0711) != 0 && errno != EEXIST) {
       return fail(Error::from_errno("make " + base));
     }
-    struct stat info {};
-    if (::lstat(base.c_str(), &info) != 0) return fail(Error::from_errno("stat " + base));
-    // In /tmp another user could have created it first.
-    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-      return fail(Errc::kPermissionDenied, base +
-                                               " must be a directory that is owned by the "
-                                               "launcher's user and not writable by others");
-    }
+    TRY(const mode_t mode, check_own_directory(base));
     // Searchable but not listable: other users reach a directory below it only by its name.
-    if ((info.st_mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
+    if ((mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
       return fail(Error::from_errno("chmod " + base));
     }
     const std::string scratch = base + kScratch;
@@ -142,6 +148,27 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
 // Programs are run from there, and many hosts mount /run noexec.
 std::string homes_below(const std::string& base) {
   return base == kRootBase ? "/var/lib/glovebox/homes" : base;
+}
+
+std::string own_leases_dir() {
+  const std::string home = probe::own_user_home();
+  struct stat info {};
+  const bool usable = home.size() > 1 && home[0] == '/' && ::stat(home.c_str(), &info) == 0 &&
+                      S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
+  if (usable) return home + "/.local/state/glovebox";
+  return "/tmp/glovebox-" + std::to_string(::geteuid());
+}
+
+Result<std::string> make_leases_file(const std::string& dir) {
+  // A new home has neither ".local" nor what is below it.
+  for (std::size_t end = dir.find('/', 1); end != std::string::npos; end = dir.find('/', end + 1)) {
+    (void)::mkdir(dir.substr(0, end).c_str(), 0700);
+  }
+  if (::mkdir(dir.c_str(), 0711) != 0 && errno != EEXIST) {
+    return fail(Error::from_errno("make " + dir));
+  }
+  TRY_OK(check_own_directory(dir));
+  return dir + "/uid-leases";
 }
 
 std::string default_state_base() {

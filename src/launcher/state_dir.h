@@ -59,4 +59,11 @@ std::string homes_below(const std::string& base);
 // /run/glovebox for root, the user's runtime directory otherwise.
 std::string default_state_base();
 
+// Where all launchers of an ordinary user lease its subordinate ids from each other. Unlike the
+// runtime directory it does not depend on the environment: two launchers with two files would give
+// out the same ids. To be called before the launcher enters a user namespace.
+std::string own_leases_dir();
+// The file there, in directories that are made if they are missing.
+Result<std::string> make_leases_file(const std::string& dir);
+
 }  // namespace glovebox::launcher

@@ -81,5 +81,22 @@ TEST_F(StateDirTest, RefusesADirectoryThatOthersCanWrite) {
   EXPECT_FALSE(StateDir::claim(base_));
 }
 
+TEST_F(StateDirTest, LeasesAreInDirectoriesThatAreMade) {
+  const std::string dir = (root_ / "home/.local/state/glovebox").string();
+  EXPECT_EQ(make_leases_file(dir).value(), dir + "/uid-leases");
+  EXPECT_TRUE(fs::is_directory(dir));
+  EXPECT_EQ(make_leases_file(dir).value(), dir + "/uid-leases") << "they may be there already";
+}
+
+TEST_F(StateDirTest, LeasesAreNotWhereOthersCanWrite) {
+  const std::string dir = (root_ / "leases").string();
+  fs::create_directory(dir);
+  ASSERT_EQ(::chmod(dir.c_str(), 0777), 0);
+  EXPECT_FALSE(make_leases_file(dir));
+  fs::remove(dir);
+  fs::create_directory_symlink(root_, dir);
+  EXPECT_FALSE(make_leases_file(dir)) << "a link may be anyone's";
+}
+
 }  // namespace
 }  // namespace glovebox::launcher

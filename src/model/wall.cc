@@ -58,6 +58,8 @@ std::string_view wall_name(Wall wall) {
       return "cpu-time-limit-per-process";
     case Wall::kFreezer:
       return "freezer";
+    case Wall::kRootOwnedCopies:
+      return "root-owned-copies";
     case Wall::kCount:
       break;
   }
@@ -132,7 +134,8 @@ Grade grade_of(EngineKind engine, const WallSet& walls) {
 bool can_pause(const WallSet& walls) { return walls.has(Wall::kFreezer); }
 
 bool can_sudo(const WallSet& walls) {
-  return walls.has(Wall::kUidSlice) && walls.has(Wall::kIdmappedLayers);
+  return walls.has(Wall::kUidSlice) &&
+         (walls.has(Wall::kIdmappedLayers) || walls.has(Wall::kRootOwnedCopies));
 }
 
 }  // namespace glovebox

@@ -10,7 +10,7 @@ namespace glovebox {
 
 enum class Wall : std::uint8_t {
   kUserNamespace,
-  kUidSlice,  // 65,536 host uids of its own
+  kUidSlice,  // host uids of its own
   kPidNamespace,
   kMountNamespace,
   kNetNamespace,
@@ -40,6 +40,9 @@ enum class Wall : std::uint8_t {
   kCpuTimePerProcess,
   // Of a session: all its processes can be stopped at once, which is what a pause does.
   kFreezer,
+  // Of a session where the host's files cannot be idmapped: what root inside must own is copied for
+  // it.
+  kRootOwnedCopies,
   kCount,
 };
 

@@ -54,6 +54,20 @@ TEST(Grade, NamesParseBackAndOrderIsStrength) {
   EXPECT_LT(Grade::kJail, Grade::kVm);
 }
 
+TEST(Sudo, NeedsUidsOfItsOwnAndFilesThatRootOwns) {
+  WallSet walls;
+  EXPECT_FALSE(can_sudo(walls));
+  walls.add(Wall::kUidSlice);
+  EXPECT_FALSE(can_sudo(walls));
+  for (const Wall files : {Wall::kIdmappedLayers, Wall::kRootOwnedCopies}) {
+    WallSet both = walls;
+    both.add(files);
+    EXPECT_TRUE(can_sudo(both)) << wall_name(files);
+    both.remove(Wall::kUidSlice);
+    EXPECT_FALSE(can_sudo(both)) << wall_name(files);
+  }
+}
+
 TEST(WallSet, EveryWallHasItsOwnName) {
   const auto names = all_walls().names();
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), static_cast<std::size_t>(Wall::kCount));

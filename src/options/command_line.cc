@@ -141,14 +141,24 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
 }
 
+// The one that --help shows last.
+std::string long_name(const Option& option) {
+  return std::string(option.names.substr(option.names.find(',') + 1));  // npos + 1 is 0
+}
+
 tl::unexpected<Error> unknown_option(const CommandLine& command, std::string_view word,
                                      const OptionList& options) {
   const std::string name(word.substr(0, word.find('=')));
   std::vector<std::string> known = {"--help"};
+  std::vector<std::string> former;
   for (const Option* option : options) {
-    known.emplace_back(option->names.substr(option->names.find(',') + 1));  // npos + 1 is 0
+    known.push_back(long_name(*option));
+    former.emplace_back(option->former_names.substr(0, option->former_names.find(',')));
   }
-  const std::string suggestion = did_you_mean(name, known);
+  std::string suggestion = did_you_mean(name, known);
+  if (const std::string_view near = nearest(name, former); suggestion.empty() && !near.empty()) {
+    suggestion = "; did you mean '" + long_name(*find_option(options, near)) + "'?";
+  }
   const bool may_be_the_programs =
       suggestion.empty() && command.has_program_arguments && !command.has_program_after_operands;
   return usage_mistake("unknown option '" + shortened(name) + "'" + suggestion +

@@ -150,6 +150,18 @@ TEST(CommandLine, EveryMistakeIsNamed) {
   EXPECT_LT(mistake({"--" + std::string(100'000, 'x')}).size(), 400u);
 }
 
+TEST(CommandLine, AMisspeltFormerNameLeadsToTheOptionsName) {
+  std::string value;
+  const CommandLine command{
+      .name = "glovebox try",
+      .groups = {{"Options", {{"-w,--cwd", "DIR", "", &value, "--workdir,--directory"}}}}};
+  std::vector<std::string> words = {"--workdr", "/"};
+  const auto parsed = parse(command, words);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message(),
+            "unknown option '--workdr'; did you mean '--cwd'? (see `glovebox try --help`)");
+}
+
 TEST(CommandLine, SubcommandsAreCheckedWithTheirOperands) {
   const CommandLine command{
       .subcommands = {{"list"}, {"show", "ID", 1, 1}, {"kill", "ID...", 1, 99}}};

@@ -25,6 +25,7 @@ HostFacts probe_host() {
   host.kernel = probe_kernel();
   host.namespaces = probe_namespaces();
   host.user_namespaces = probe_user_namespaces(host.kernel);
+  host.subordinate_ids = probe_subordinate_ids();
   host.seccomp = probe_seccomp();
   host.landlock = probe_landlock();
   host.network = probe_network();
@@ -41,6 +42,7 @@ Findings explain_host(const HostFacts& host) {
   Findings findings;
   explain(host.kernel, findings);
   explain(host.user_namespaces, findings);
+  explain(host.subordinate_ids, findings);
   explain(host.namespaces, findings);
   explain(host.seccomp, findings);
   explain(host.landlock, findings);

@@ -13,6 +13,7 @@
 #include "probe/network.h"
 #include "probe/programs.h"
 #include "probe/seccomp.h"
+#include "probe/subordinate_ids.h"
 #include "probe/user_namespaces.h"
 
 namespace glovebox::probe {
@@ -21,6 +22,7 @@ struct HostFacts {
   KernelFacts kernel{};
   NamespaceFacts namespaces{};
   UserNamespaceFacts user_namespaces{};
+  SubordinateFacts subordinate_ids{};
   SeccompFacts seccomp{};
   LandlockFacts landlock{};
   NetworkFacts network{};

@@ -1,8 +1,6 @@
 #include "probe/programs.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -10,8 +8,6 @@
 
 #include "probe/attempt.h"
 #include "probe/kernel_text.h"
-#include "probe/own_user.h"
-#include "probe/user_namespaces.h"
 
 namespace glovebox::probe {
 
@@ -80,15 +76,6 @@ constexpr LanguageFact kMoreLanguages[] = {
     {"r", "/usr/bin/Rscript", "r-base-core"},
     {"java", "/usr/bin/jshell", "openjdk-17-jdk-headless"},
 };
-
-// newuidmap is of use only if setuid root or with file capabilities.
-bool has_privileged_newuidmap() {
-  const char* path = "/usr/bin/newuidmap";
-  struct stat seen {};
-  if (::stat(path, &seen) != 0) return false;
-  if ((seen.st_mode & S_ISUID) != 0 && seen.st_uid == 0) return true;
-  return ::getxattr(path, "security.capability", nullptr, 0) > 0;
-}
 
 void explain_runtime(const ProgramFact& fact, Findings& findings) {
   Finding finding{"programs", fact.name, State::kOk, "", ""};
@@ -204,10 +191,6 @@ ProgramFacts probe_programs() {
     if (::access(one.path, F_OK) != 0) facts.absent_languages.push_back(one);
   }
   facts.npm = find_npm();
-  facts.is_root = ::geteuid() == 0;
-  facts.newuidmap = has_privileged_newuidmap();
-  facts.subordinate_uids =
-      subordinate_ids(read_text("/etc/subuid").value_or(""), own_user_name(), ::geteuid());
   return facts;
 }
 
@@ -216,14 +199,6 @@ void explain(const ProgramFacts& facts, Findings& findings) {
   explain_installers(facts, findings);
   explain_data_modules(facts.absent_modules, findings);
   explain_more_languages(facts.absent_languages, findings);
-  if (!facts.is_root) {
-    Finding finding{"programs", "newuidmap", State::kOk, "", ""};
-    finding.detail = facts.newuidmap ? "installed; /etc/subuid gives this user " +
-                                           std::to_string(facts.subordinate_uids) + " uids"
-                                     : "not installed, or without its privileges";
-    finding.detail += "; a rootless jail maps only your own uid and does not use it";
-    findings.push_back(std::move(finding));
-  }
   std::string here;
   std::string absent;
   for (const ProgramFact& fact : facts.bench) {

@@ -2,7 +2,6 @@
 // for the package installers, which take a second to print their version.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +29,6 @@ struct ProgramFacts {
   std::string npm{};
   std::vector<std::string> absent_modules{};     // of those that the template python-data imports
   std::vector<LanguageFact> absent_languages{};  // of code contexts
-  bool newuidmap = false;                        // with the privileges it needs
-  std::uint64_t subordinate_uids = 0;            // of this user, in /etc/subuid
-  bool is_root = false;
 };
 
 ProgramFacts probe_programs();

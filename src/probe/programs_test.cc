@@ -20,7 +20,6 @@ TEST(Programs, AVersionIsOneCleanLine) {
 
 TEST(Programs, AnAbsentLanguageNamesItsPackage) {
   ProgramFacts facts;
-  facts.is_root = true;
   facts.runtimes = {{.name = "node"}};
   Findings findings;
   explain(facts, findings);
@@ -31,7 +30,6 @@ TEST(Programs, AnAbsentLanguageNamesItsPackage) {
 
 TEST(Programs, AbsentLanguagesOfContextsNameTheirPackages) {
   ProgramFacts facts;
-  facts.is_root = true;
   facts.absent_languages = {{"typescript", "", "node-typescript"}, {"r", "", "r-base-core"}};
   Findings findings;
   explain(facts, findings);
@@ -43,7 +41,6 @@ TEST(Programs, AbsentLanguagesOfContextsNameTheirPackages) {
 
 TEST(Programs, AProgramThatDoesNotRunIsNotOk) {
   ProgramFacts facts;
-  facts.is_root = true;
   facts.runtimes = {{.name = "python3", .path = "/usr/bin/python3"}};
   Findings findings;
   explain(facts, findings);
@@ -53,7 +50,6 @@ TEST(Programs, AProgramThatDoesNotRunIsNotOk) {
 
 TEST(Programs, AnAbsentInstallerNamesItsPackage) {
   ProgramFacts facts;
-  facts.is_root = true;
   facts.npm = "/usr/bin/npm";
   Findings findings;
   explain(facts, findings);
@@ -66,7 +62,6 @@ TEST(Programs, AnAbsentInstallerNamesItsPackage) {
 
 TEST(Programs, AbsentModulesOfTheDataTemplateNameTheirPackages) {
   ProgramFacts facts;
-  facts.is_root = true;
   facts.absent_modules = {"pandas", "matplotlib"};
   Findings findings;
   explain(facts, findings);

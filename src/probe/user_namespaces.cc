@@ -150,9 +150,11 @@ void explain(const UserNamespaceFacts& facts, Findings& findings) {
     findings.push_back(
         {"user namespaces", "uid slice", State::kOk, "nested twice, with 65536 host uids", ""});
   } else if (!facts.is_root) {
-    findings.push_back({"user namespaces", "uid slice", State::kWarn,
-                        "needs root; without it guests run with your own uid",
-                        "run as root for grade jail"});
+    findings.push_back(
+        {"user namespaces", "uid slice", State::kWarn,
+         "needs root; without it runs have your own uid, and sessions too unless you "
+         "have subordinate ids",
+         "run as root for grade jail"});
   } else {
     findings.push_back(
         {"user namespaces", "uid slice", State::kMissing, facts.uid_slice.why(),
@@ -160,19 +162,6 @@ void explain(const UserNamespaceFacts& facts, Findings& findings) {
              ? "sudo sysctl -w user.max_user_namespaces=65536"
              : "run directly on the host: the uids from 1879048192 must be mapped here"});
   }
-}
-
-std::uint64_t subordinate_ids(std::string_view text, std::string_view user, std::uint32_t uid) {
-  std::uint64_t total = 0;
-  const std::string number = std::to_string(uid);
-  for (const std::string_view line : split(text, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ':');
-    if (fields.size() != 3) continue;
-    if (fields[0] != number && (user.empty() || fields[0] != user)) continue;
-    const auto count = parse_number(fields[2]);
-    if (count && *count > 0) total += static_cast<std::uint64_t>(*count);
-  }
-  return total;
 }
 
 }  // namespace glovebox::probe

@@ -41,7 +41,4 @@ struct FailureCause {
 // Why an ordinary user's attempt failed, from its error and the switches.
 FailureCause cause_of_failure(const Attempt& attempt, const UserNamespaceSwitches& switches);
 
-// How many ids /etc/subuid or /etc/subgid gives to a user, by name or by number.
-std::uint64_t subordinate_ids(std::string_view text, std::string_view user, std::uint32_t uid);
-
 }  // namespace glovebox::probe

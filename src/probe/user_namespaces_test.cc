@@ -69,12 +69,5 @@ TEST(UserNamespaces, TheFindingNamesTheSwitchThatBites) {
   EXPECT_THAT(findings[0].detail, HasSubstr("AppArmor"));
 }
 
-TEST(UserNamespaces, CountsTheSubordinateIdsOfAUser) {
-  const std::string_view text = "root:100000:65536\nann:165536:65536\n1000:300000:1000\nbad\nx:1\n";
-  EXPECT_EQ(subordinate_ids(text, "ann", 1000), 66536u);
-  EXPECT_EQ(subordinate_ids(text, "bob", 1001), 0u);
-  EXPECT_EQ(subordinate_ids("", "", 0), 0u);
-}
-
 }  // namespace
 }  // namespace glovebox::probe

@@ -148,7 +148,8 @@ class Help(unittest.TestCase):
     def test_mistyped_words_get_a_suggestion(self):
         for words, wanted in ((["sandbx"], "sandbox"), (["help", "exce"], "exec"), (["run", "--langage", "x"], "--language"),
                               (["sandbox", "creat"], "create"), (["exec", "--ressume", "x", "y"], "--resume"),
-                              (["--hlp"], "--help"), (["--versoin"], "--version"), (["run", "--hlp"], "--help")):
+                              (["--hlp"], "--help"), (["kil"], "glovebox sandbox kill ID"), (["exec", "--workdr", "/", "x", "y"], "--cwd"),
+                              (["--versoin"], "--version"), (["run", "--hlp"], "--help")):
             with self.subTest(words=words):
                 done = glovebox(*words)
                 self.assertEqual(done.returncode, 2)

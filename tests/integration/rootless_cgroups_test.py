@@ -14,6 +14,8 @@ from ordinary_user import (USER, GivenCgroups, OrdinaryUser, PrivateServer, User
 CONTROLLERS = ("memory", "pids", "cpu", "cpuacct", "freezer")
 # Two processes that use the CPU until they are ended.
 BUSY = ["--exec", "/usr/bin/perl", "--", "-e", "fork; 1 while 1"]
+# Forks until it may no more, and says how often it could.
+FORKS = "$n = 0; while ($n < 200) { my $p = fork; last unless defined $p; $p or sleep 1000; $n++ } print $n"
 
 
 class User(sealed.TestCase):
@@ -35,6 +37,28 @@ class User(sealed.TestCase):
         ran = self.glovebox(given, "run", "--json", *words)
         self.assertTrue(ran.stdout, ran.stderr)
         return json.loads(ran.stdout)
+
+    def limits_hold(self, client):
+        """Of runs and of a session of a server: memory, processes and CPU, of all processes together."""
+        eaten = client.run(command=["/bin/dd", *sealed.EAT_MEMORY], profile={"memory_mb": 64})
+        self.assertTrue(eaten["oom_killed"], eaten)
+        self.assertLessEqual({"memory-limit", "pids-limit", "cpu-limit"}, set(eaten["isolation"]["walls"]), eaten)
+        forked = client.run(command=["/usr/bin/perl", "-e", FORKS], profile={"pids": 16})
+        self.assertLess(int(forked["stdout"]), 16, forked)
+        busy = client.run(command=[BUSY[1], *BUSY[3:]], profile={"cpus": 0.25, "timeout_ms": 2000})
+        # A quarter of two seconds, and a period of the scheduler more; without the limit two CPUs give four.
+        self.assertTrue(busy["timed_out"], busy)
+        self.assertLess(busy["metrics"]["cpu_ms"], 900, busy["metrics"])
+        made = client.call("POST", "/v1/sandboxes", {"template": "base", "profile": {
+            "memory_mb": 64, "disk_mb": 16, "pids": 16}})
+        self.assertEqual(made.status, 201, made)
+        path = "/v1/sandboxes/" + made.json["id"]
+        forked = client.call("POST", path + "/exec", {"argv": ["/usr/bin/perl", "-e", FORKS]})
+        self.assertLess(int(forked.json["stdout"]), 16, forked)
+        client.call("POST", path + "/exec", {"argv": ["/bin/dd", *sealed.EAT_MEMORY]})
+        now = client.get(path + "/metrics").json["now"]
+        self.assertGreater(now["oom_kills"], 0, now)
+        self.assertLess(client.call("DELETE", path).status, 300)
 
     def pause_and_resume(self, server):
         client = server.client
@@ -72,6 +96,15 @@ class OwnedSubtree:
         self.assertTrue(answer["timed_out"], answer)
         self.assertLess(answer["metrics"]["cpu_ms"], 900, answer["metrics"])
 
+    def test_processes_are_bounded_by_it(self):
+        answer = self.run_json(self.given, "--pids", "16", "--exec", "/usr/bin/perl", "--", "-e", FORKS)
+        self.assertLess(int(answer["stdout"]), 16, answer)
+
+    def test_the_share_of_the_cpu_is_bounded_by_it(self):
+        answer = self.run_json(self.given, "--cpus", "0.25", "--timeout", "2s", *BUSY)
+        self.assertTrue(answer["timed_out"], answer)
+        self.assertLess(answer["metrics"]["cpu_ms"], 900, answer["metrics"])
+
     def test_the_process_engine_is_bounded_by_it_too(self):
         answer = self.run_json(self.given, "--engine", "process", "--memory", "64M", "--exec", "/bin/dd", "--",
                                *sealed.EAT_MEMORY)
@@ -85,6 +118,7 @@ class OwnedSubtree:
             ran = server.client.run(language="bash", code="echo hi", profile={"memory_mb": 64, "cpu_ms": 1000})
             self.assertEqual(ran["stdout"], "hi\n", ran)
             self.assertIn("memory-limit", ran["isolation"]["walls"])
+            self.limits_hold(server.client)
         self.assertTrue(sealed.wait_until(lambda: self.given.left() == []), self.given.left())
 
     def test_doctor_finds_the_cgroups(self):
@@ -203,6 +237,9 @@ class ScopeOfSystemd(User):
         if place is None or not os.path.exists(UserSystemd.PROGRAM):
             self.skipTest("no v2 hierarchy or no systemd")
         given = self.give([path for path in (place, named) if path is not None], f"user@{USER}.service")
+        controllers = {"memory", "pids", "cpu"} & v2_controllers(place)
+        if controllers:
+            given.hand_down(place, controllers)
         systemd = UserSystemd(self.user, given.around)
         self.addCleanup(systemd.stop)
         shell = given.below("session.scope")  # which is systemd's to change, and no other's
@@ -213,6 +250,9 @@ class ScopeOfSystemd(User):
             group = [line for line in launcher[0].read("cgroup").decode().splitlines() if line.startswith("0::")]
             self.assertRegex(group[0], r"/glovebox-launcher-\d+\.scope(/glovebox-members)?$")
             self.pause_and_resume(server)
+            # `make test-vm` has a host with these.
+            if controllers == {"memory", "pids", "cpu"}:
+                self.limits_hold(server.client)
 
 
 if __name__ == "__main__":

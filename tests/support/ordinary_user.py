@@ -80,6 +80,13 @@ class GivenCgroups:
         made._make()
         return made
 
+    def hand_down(self, hierarchy, controllers):
+        """From a v2 hierarchy to what is the user's."""
+        for top in self.tops:
+            if top.startswith(hierarchy + "/") and top not in self.paths:
+                with open(os.path.join(top, "cgroup.subtree_control"), "w") as file:
+                    file.write(" ".join("+" + name for name in sorted(controllers)))
+
     def around(self, words):
         """The command, started in these cgroups."""
         joins = "".join(f"echo $$ > {path}/cgroup.procs && " for path in self.paths)
@@ -176,3 +183,41 @@ class UserSystemd:
             self.process.kill()
             self.process.wait()
         subprocess.run(["umount", "--lazy", "/run/systemd"], check=True)
+
+
+class SubordinateIds:
+    """What the host's /etc says of the user: ids of its own, and a home that is the test's. Only this test
+    and what it starts sees these files."""
+    FIRST, COUNT = 1_600_000_000, 65_536
+
+    def __init__(self, user, first=FIRST, count=COUNT):
+        self.files = []
+        with open("/etc/passwd") as file:
+            lines = [line.split(":") for line in file]
+        for fields in lines:
+            if fields[2] == str(USER):
+                fields[5] = user.home
+        self._show("/etc/passwd", "".join(":".join(fields) for fields in lines))
+        for path in ("/etc/subuid", "/etc/subgid"):
+            self._show(path, f"{USER}:{first}:{count}\n")
+
+    def _show(self, path, text):
+        file = tempfile.NamedTemporaryFile("w", prefix="gbx-test-", delete=False)
+        with file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        self.files.append((path, file.name))
+        if not os.path.exists(path):  # for every test after this one too, and empty
+            open(path, "x").close()
+        subprocess.run(["mount", "--bind", file.name, path], check=True)
+
+    def remove(self):
+        for path, name in self.files:
+            subprocess.run(["umount", path], check=True)
+            os.unlink(name)
+
+
+def why_no_subordinate_ids():
+    """What the host lacks for them; empty if it has all."""
+    lacking = [path for path in ("/usr/bin/newuidmap", "/usr/bin/newgidmap") if not os.access(path, os.X_OK)]
+    return "this host has no " + " and no ".join(lacking) + " (Debian's package uidmap)" if lacking else ""

@@ -55,16 +55,39 @@ JailMaker::JailMaker(Parts parts)
                  with_host_memory(parts_.zygotes)) {}
 
 // When the first jail is made.
-Result<> JailMaker::enter_mount_namespace() {
+Result<> JailMaker::enter_namespace() {
   if (in_own_namespace_) return {};
-  TRY_OK(enter_own_namespace(parts_.rootless));
+  TRY_OK(parts_.rootless ? enter_users_namespace() : enter_own_mount_namespace());
   in_own_namespace_ = true;
+  return {};
+}
+
+// An ordinary user's, who may have subordinate ids. Without them there are no slices, and the two
+// programs that map them would hold up a launcher of a single run, which has no sessions.
+Result<> JailMaker::enter_users_namespace() {
+  if (parts_.sandboxes == Expected::kOne) return enter_own_user_namespace();
+  const Policy& policy = *parts_.policy;
+  const std::string leases_dir = own_leases_dir();  // inside, the user is called root
+  TRY(const probe::SubordinateIds ids,
+      enter_with_subordinate_ids({policy.uid_first, policy.uid_last - policy.uid_first + 1}));
+  if (ids.uids.count == 0) return {};
+  const SubordinateUids uids{
+      .host_first = ids.uids.first, .here_first = 1, .count = ids.uids.count};
+  auto file = make_leases_file(leases_dir);
+  auto slices = file ? UidSlices::open_subordinate(*file, uids)
+                     : Result<UidSlices>(fail(std::move(file.error())));
+  if (slices) {
+    parts_.slices->emplace(std::move(*slices));
+  } else {
+    log::warn("the user's subordinate ids are not used, so sessions have no root inside",
+              {{"why", slices.error().message()}});
+  }
   return {};
 }
 
 Result<Nursery> JailMaker::start_nursery() {
   TRY_OK(parts_.prepare_users());
-  TRY_OK(enter_mount_namespace());
+  TRY_OK(enter_namespace());
   NurseryUsers users;
   const std::optional<UidSlices>& slices = *parts_.slices;
   if (slices) users = {slices->nursery_uid(), slices->nursery_map()};
@@ -102,10 +125,11 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
                                        ZygoteUids::Lease uid) {
   TRY_OK(prepare_files());
   TRY(std::vector<LayerRef> layers, parts_.layer_store->use_trees(description.layers));
+  // Rootless there is nothing to idmap, and slices are for sessions only.
   const std::optional<UidSlices>& slices = *parts_.slices;
-  // Without slices there is nothing to idmap.
+  const bool own_slice = slices.has_value() && !parts_.rootless;
   UniqueFd userns;
-  if (slices) {
+  if (own_slice) {
     TRY(userns, nursery.open_user_namespace());
   }
   TRY(sys::CgroupRoots roots, parts_.parents->roots_for(0));
@@ -123,10 +147,10 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   }
   Zygote::StartOptions options{.nursery = nursery,
                                .files = *files_,
-                               .owner = {.host_uid = slices ? slices->nursery_uid() : 0,
+                               .owner = {.host_uid = own_slice ? slices->nursery_uid() : 0,
                                          .userns = userns.get(),
-                                         .own_slice = slices.has_value()},
-                               .uid = slices ? *uid : 0,
+                                         .own_slice = own_slice},
+                               .uid = own_slice ? *uid : 0,
                                .uid_lease = std::move(uid),
                                .cgroup = std::move(cgroup),
                                .cleanup = zygote_cleanup_,
@@ -141,7 +165,7 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
 Result<> JailMaker::prepare_files() {
   if (!shares_) shares_ = parts_.read_shares();
   if (files_) return {};
-  TRY_OK(enter_mount_namespace());
+  TRY_OK(enter_namespace());
   TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
   TRY(RootBuilder files, RootBuilder::open(parts_.state->scratch(), layer));
   files_.emplace(std::move(files));

@@ -38,7 +38,7 @@ class JailMaker {
     const StateDir* state = nullptr;
     const UniqueFd* agent = nullptr;
     std::optional<UidSlices>* slices = nullptr;
-    std::function<Result<>()> prepare_users;  // fills `agent` and `slices`
+    std::function<Result<>()> prepare_users;  // fills `agent`, and for root `slices`
     LayerStore* layer_store = nullptr;
   };
   explicit JailMaker(Parts parts);
@@ -92,7 +92,8 @@ class JailMaker {
   Result<Nursery> start_nursery();
   Result<> may_have_zygote(const Template& description) const;
   Result<Zygote> start_zygote(const Template& description, Nursery& nursery, ZygoteUids::Lease uid);
-  Result<> enter_mount_namespace();
+  Result<> enter_namespace();
+  Result<> enter_users_namespace();
   Result<> prepare_files();
   JailResources resources();
   bool take_spare(JailRequest& request);

@@ -79,17 +79,19 @@ Result<> JailSetup::begin() {
                           cgroup_limits(request.limits)));
   TRY_OK(check_enforceable(request.limits, cgroup_.features()));
   std::optional<UidSlices>& slices = *resources_.slices;
-  if (slices) {
+  if (slices && may_have_slice()) {
     TRY(slice_, slices->take());
   }
   TRY(SocketPair setup, seqpacket_pair());
   const int on = 1;
   ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   const std::uint32_t first = slice_.value_or(0);
-  const wire::MakeSandbox make{EngineKind::kJail, first, slice_ ? kSliceSize : 1,
-                               has_zygote_            ? zygote_uid_
-                               : session_zygote_ != 0 ? session_zygote_
-                                                      : first};
+  wire::MakeSandbox make;
+  make.slice_first = first;
+  make.slice_count = slice_ ? slices->size() : 1;
+  make.maker = has_zygote_ ? zygote_uid_ : session_zygote_ != 0 ? session_zygote_ : first;
+  // RLIMIT_NPROC bounds each user, and root inside may be many.
+  if (is_session() && slice_ && !cgroup_.features().pids) make.processes = request.limits.pids;
   TRY(broker_request_, nursery->request_sandbox(make, setup.theirs.get(), cgroup_.v2_dir()));
   setup_ = std::move(setup.ours);
   return {};
@@ -115,6 +117,7 @@ Owner JailSetup::owner_with(int userns) const {
   return {.host_uid = slice_ ? slices->host_uid(*slice_) : 0,
           .userns = userns,
           .own_slice = slice_.has_value(),
+          .rootless = resources_.rootless,
           .kind = is_session() ? RootKind::kSession : RootKind::kRun,
           // A host with few runs keeps nothing.
           .keeps_lower = slice_ && slices->is_used_again(*slice_)};
@@ -208,6 +211,7 @@ Result<> JailSetup::on_hello() {
                            kAgentOomScore);
   init_pid_ = hello.sender_pid;
   idmapped_ = files.idmapped;
+  has_copies_ = files.has_copies;
   upper_ = std::move(files.upper);
   return {};
 }
@@ -252,9 +256,11 @@ Result<> JailSetup::on_sealed() {
     received.fds.erase(received.fds.begin(), received.fds.begin() + wire::kSocketsOfANetwork);
   }
   if (idmapped_) walls_.add(Wall::kIdmappedLayers);
+  if (has_copies_) walls_.add(Wall::kRootOwnedCopies);
   add_limit_walls(cgroup_.features(), walls_);
   if (is_session() && cgroup_.features().freezer) walls_.add(Wall::kFreezer);
-  // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
+  // RLIMIT_NPROC counts per user and user namespace, and in a session for all its users together
+  // (begin()), so it bounds one sandbox exactly as a cgroup.
   walls_.add(Wall::kPidsLimit);
   return has_zygote_ ? request_join(received.fds) : Result<>();
 }

@@ -85,6 +85,12 @@ class JailSetup {
   bool is_session() const { return request_.create.session; }
   // In the template's own nursery, where its zygote is.
   bool in_template_nursery() const { return request_.create.warm || session_zygote_ != 0; }
+  // An ordinary user's launcher cannot idmap, so a directory of the user's and a layer are written
+  // as the user itself. Runs have one user anyway.
+  bool may_have_slice() const {
+    if (!resources_.rootless) return true;
+    return is_session() && request_.create.mounts.empty() && request_.layer_tree.empty();
+  }
   bool waits() const {
     return request_.create.waits || request_.create.warm || request_.fds.empty();
   }
@@ -123,6 +129,7 @@ class JailSetup {
   UniqueFd upper_;
   std::optional<Sandbox::Network> network_;
   bool idmapped_ = false;
+  bool has_copies_ = false;
   bool finished_ = false;
 };
 

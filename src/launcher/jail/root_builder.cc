@@ -14,6 +14,7 @@
 #include "launcher/jail/idmap.h"
 #include "launcher/layers/host_layer.h"
 #include "sys/mount.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -72,7 +73,7 @@ Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t ui
 
 std::vector<sys::MountOption> overlay_options(const Owner& owner) {
   std::vector<sys::MountOption> options;
-  if (!owner.own_slice) options.emplace_back("userxattr", "");
+  if (!owner.own_slice || owner.rootless) options.emplace_back("userxattr", "");
   // The same inode numbers in a directory's list and in stat(). Only for sessions: the kernel logs
   // a line for each such mount, and a host makes hundreds of runs a second.
   if (owner.kind == RootKind::kSession) options.emplace_back("xino", "on");
@@ -180,7 +181,7 @@ Result<> RootBuilder::prepare_dev() {
 Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owner& owner,
                                              bool& idmapped) {
   TRY(UniqueFd layer, sys::clone_mount(AT_FDCWD, path, sys::Submounts::kLeaveOut));
-  if (owner.own_slice) {
+  if (owner.own_slice && !owner.rootless) {
     auto done =
         sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
     if (done) return layer;
@@ -276,6 +277,12 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
 
 Result<> RootBuilder::add_host_layers(SandboxMounts& mounts, const Owner& owner,
                                       std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr) {
+  if (owner.rootless && owner.own_slice && owner.kind == RootKind::kSession) {
+    TRY(CopyMounts copies, copies_.mount_for(layer_, owner.host_uid, owner.userns));
+    lower.push_back(std::move(copies.root));
+    usr.push_back(std::move(copies.usr));
+    mounts.has_copies = true;
+  }
   TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
   lower.push_back(std::move(skeleton));
   TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
@@ -337,6 +344,57 @@ void RootBuilder::keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& ow
   }
   kept_.add(owner.host_uid, {std::move(skeleton), std::exchange(mounts.usr, std::move(*clone))},
             KeptLowers::Clock::now());
+}
+
+namespace {
+
+// The directories of a scratch, in the order of wire::kScratchPlaces.
+struct ScratchDirectory {
+  const char* name;
+  mode_t mode;
+};
+constexpr ScratchDirectory kScratchDirectories[] = {
+    {"home", 0755}, {"tmp", 01777}, {"var-tmp", 01777}, {"shm", 01777}};
+static_assert(std::size(kScratchDirectories) == std::size(wire::kScratchPlaces));
+
+}  // namespace
+
+Result<std::vector<UniqueFd>> RootBuilder::build_scratch(const Limits& limits,
+                                                         const Owner& owner) const {
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(UniqueFd tmpfs, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  const std::uint32_t root = owner.host_uid;
+  const bool chown = owner.own_slice;
+  for (const ScratchDirectory& one : kScratchDirectories) {
+    TRY_OK(make_dir(tmpfs.get(), one.name, one.mode, root, chown));
+  }
+  TRY_OK(make_dir(tmpfs.get(), "home/user", 0755, chown ? root + kGuestUser : root, chown));
+  TRY(std::vector<UniqueFd> fds, scratch_places(tmpfs.get()));
+  fds.push_back(std::move(tmpfs));
+  return fds;
+}
+
+Result<std::vector<UniqueFd>> RootBuilder::scratch_places(int tmpfs) const {
+  // Kernels before 6.15 clone no part of what is not attached anywhere.
+  const std::string path = scratch() + "/scratch";
+  TemporaryMounts attached;
+  if (!can_use_detached_) {
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("create " + path));
+    }
+    TRY_OK(sys::attach_mount(tmpfs, AT_FDCWD, path));
+    attached.add(path);
+  }
+  std::vector<UniqueFd> places;
+  for (const ScratchDirectory& one : kScratchDirectories) {
+    TRY(UniqueFd place,
+        can_use_detached_
+            ? sys::clone_mount(tmpfs, one.name, sys::Submounts::kLeaveOut)
+            : sys::clone_mount(AT_FDCWD, path + "/" + one.name, sys::Submounts::kLeaveOut));
+    places.push_back(std::move(place));
+  }
+  return places;
 }
 
 // Attaches nothing: saves three mounts and three umounts, each of which waits for an RCU grace

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/jail/copy_mounter.h"
 #include "launcher/jail/idmap.h"
 #include "launcher/jail/kept_lower.h"
 #include "model/limits.h"
@@ -36,10 +37,11 @@ struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
   UniqueFd shm;
-  UniqueFd boot_id;       // a file with a boot id of its own
-  UniqueFd upper;         // the writable tmpfs: its size may change when the sandbox is taken
-  bool idmapped = false;  // host files keep their owners inside
-  bool is_image = false;  // nothing of the host's is in it
+  UniqueFd boot_id;         // a file with a boot id of its own
+  UniqueFd upper;           // the writable tmpfs: its size may change when the sandbox is taken
+  bool idmapped = false;    // host files keep their owners inside
+  bool is_image = false;    // nothing of the host's is in it
+  bool has_copies = false;  // instead, what root must own is copied for it
   // Both are let go after the sandbox was served: each close and umount waits for an RCU grace
   // period.
   TemporaryMounts attached;
@@ -56,6 +58,8 @@ struct Owner {
   std::uint32_t host_uid = 0;  // of the sandbox's root
   int userns = -1;             // borrowed; for idmapping the layers
   bool own_slice = false;
+  // The launcher is an ordinary user's: it may not idmap the host's files.
+  bool rootless = false;
   RootKind kind = RootKind::kRun;
   // This slice is used again and again: what of its root no guest can write is kept.
   bool keeps_lower = false;
@@ -72,6 +76,7 @@ class RootBuilder {
 
   void use_layer(std::string layer) {
     kept_.clear();
+    copies_.clear();
     layer_ = std::move(layer);
   }
   KeptLowers& kept() { return kept_; }
@@ -88,6 +93,10 @@ class RootBuilder {
                               const std::vector<std::string>& layers = {},
                               const std::string& image = {});
 
+  // What the guest of a reusable sandbox can write to during one call: the descriptors of
+  // wire::kScratchPlaces.
+  Result<std::vector<UniqueFd>> build_scratch(const Limits& limits, const Owner& owner) const;
+
   // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
   // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
   Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
@@ -100,7 +109,9 @@ class RootBuilder {
 
  private:
   RootBuilder(std::string scratch, std::string layer)
-      : scratch_(std::make_unique<std::string>(std::move(scratch))), layer_(std::move(layer)) {}
+      : scratch_(std::make_unique<std::string>(std::move(scratch))),
+        layer_(std::move(layer)),
+        copies_(*scratch_) {}
   const std::string& scratch() const { return *scratch_; }
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
@@ -116,6 +127,7 @@ class RootBuilder {
   Result<> build_usr(SandboxMounts& mounts, std::span<const UniqueFd> usr,
                      const Owner& owner) const;
   Result<> build_shared_memory(SandboxMounts& mounts) const;
+  Result<std::vector<UniqueFd>> scratch_places(int tmpfs) const;
   Result<> build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                           std::span<const UniqueFd> usr, const Owner& owner) const;
   Result<> build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
@@ -127,6 +139,7 @@ class RootBuilder {
   UniqueFd empty_;                // the same for an image: an overlay needs two layers
   bool can_use_detached_ = true;  // until the kernel has refused
   bool can_keep_ = true;          // likewise
+  CopyMounter copies_;
   KeptLowers kept_;
 };
 

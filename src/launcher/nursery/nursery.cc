@@ -59,14 +59,15 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users,
   plan.failure_fd = failed.write_end.get();
   // The namespace is created by the nursery's own root and not by the host's: the kernel also
   // counts what is used inside against the creator.
-  const bool slices = !users.map.empty();
-  if (slices) TRY_OK(sys::become_effective(users.host_uid, users.host_uid));
+  const bool other_user = users.host_uid != 0;
+  plan.drops_groups = other_user;
+  if (other_user) TRY_OK(sys::become_effective(users.host_uid, users.host_uid));
   auto cloned = sys::clone_into(kNurseryNamespaces, cgroup);
   if (cloned && cloned->pid == 0) {
     go.write_end.reset();  // so that the read fails when the launcher has died
     run_nursery_child(plan);
   }
-  if (slices) TRY_OK(sys::become_effective(0, 0));
+  if (other_user) TRY_OK(sys::become_effective(0, 0));
   if (!cloned) return fail(std::move(cloned.error()).context("start nursery"));
   Nursery nursery(cleanup, cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
                   std::move(failed.read_end));

@@ -24,8 +24,9 @@
 namespace glovebox::launcher {
 
 struct NurseryUsers {
-  std::uint32_t host_uid = 0;  // of the nursery's root, in our user namespace
-  std::vector<UidExtent> map;  // empty: rootless, only that one user
+  // Of the nursery's root, in our user namespace; rootless 0, the user itself.
+  std::uint32_t host_uid = 0;
+  std::vector<UidExtent> map;  // empty: only that one user
 };
 
 // kOne: nothing is prepared for more sandboxes than one, which takes longer than it saves the

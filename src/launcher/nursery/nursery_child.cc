@@ -27,9 +27,8 @@ int wait_for_users(const NurseryPlan& plan) noexcept {
   return got == 1 ? 0 : got < 0 ? errno : EPIPE;
 }
 
-int become_root_inside(const NurseryPlan&) noexcept {
-  // Rootless, the groups cannot be dropped (EPERM), and only one user is mapped.
-  if (::syscall(SYS_setgroups, 0, nullptr) != 0 && errno != EPERM) return errno;
+int become_root_inside(const NurseryPlan& plan) noexcept {
+  if (plan.drops_groups && ::syscall(SYS_setgroups, 0, nullptr) != 0) return errno;
   if (::syscall(SYS_setresgid, 0, 0, 0) != 0) return errno;
   return ::syscall(SYS_setresuid, 0, 0, 0) == 0 ? 0 : errno;
 }

@@ -9,6 +9,9 @@ struct NurseryPlan {
   int agent_fd = -1;           // our program
   int socket_fd = -1;          // to the launcher
   int failure_fd = -1;         // CLOEXEC: end of file means the exec worked
+  // Not rootless: the sandboxes there that have the user's own uid keep the user's groups, because
+  // a directory that is mounted for them may be one of a group's.
+  bool drops_groups = false;
 };
 
 struct NurseryFailure {

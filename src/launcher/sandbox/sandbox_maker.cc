@@ -363,7 +363,7 @@ Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
   ProcessStart start;
   start.home = state_.home_of(id);
   std::optional<std::uint32_t> slice;
-  if (slices_) {
+  if (slices_ && !config_.rootless) {
     TRY(slice, slices_->take());
     start.host_uid = slices_->host_uid(*slice) + 1000;
   }

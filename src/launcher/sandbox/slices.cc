@@ -18,8 +18,6 @@ namespace {
 // search begins, and who took each slice.
 constexpr off_t kCursorAt = 1 << 20;
 constexpr off_t kOwnersAt = kCursorAt + 64;
-// The first slice of a range is never leased: its first uid is the server's.
-constexpr std::uint32_t kFirstSlice = 1;
 
 // Open-file-description locks: they end when the last copy of the descriptor is closed, and two
 // descriptors of one process conflict like those of two processes.
@@ -61,14 +59,25 @@ class SearchLock {
   int fd_;
 };
 
+Result<UniqueFd> open_leases(const std::string& file) {
+  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail(Error::from_errno("open " + file));
+  return fd;
+}
+
+std::uint32_t random_number() {
+  std::uint32_t random = 0;
+  (void)!::getrandom(&random, sizeof random, 0);
+  return random;
+}
+
 }  // namespace
 
 Result<UidSlices> UidSlices::open(const std::string& file, std::uint32_t uid_first,
                                   std::uint32_t uid_last) {
   const std::uint32_t total = (uid_last - uid_first + 1) / kSliceSize;
-  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return fail(Error::from_errno("open " + file));
-  UidSlices slices(std::move(fd), uid_first, total);
+  TRY(UniqueFd leases, open_leases(file));
+  UidSlices slices(std::move(leases), uid_first, uid_first, total, kSliceSize);
   // Shared by the launchers of this range. One with another range must not lease it.
   if (!set_lock(slices.file_.get(), slices.byte_of(0), F_RDLCK)) {
     return fail(Errc::kResourceExhausted,
@@ -79,24 +88,43 @@ Result<UidSlices> UidSlices::open(const std::string& file, std::uint32_t uid_fir
   const std::int32_t owner = ::getpid();
   (void)!::pwrite(slices.file_.get(), &owner, sizeof owner, owner_at(slices.byte_of(0)));
   TRY(slices.nursery_, slices.lease());
-  std::uint32_t random = 0;
-  (void)!::getrandom(&random, sizeof random, 0);
   // So that the last number still is a uid.
   constexpr std::uint32_t kSlicesOfAllUids = 65'535;
-  slices.shift_ = random % (kSlicesOfAllUids - std::min(total, kSlicesOfAllUids - 1)) * kSliceSize;
+  slices.shift_ =
+      random_number() % (kSlicesOfAllUids - std::min(total, kSlicesOfAllUids - 1)) * kSliceSize;
+  return slices;
+}
+
+Result<UidSlices> UidSlices::open_subordinate(const std::string& file,
+                                              const SubordinateUids& uids) {
+  constexpr std::uint32_t kSize = kSmallSliceSize;
+  const std::uint32_t left_out = (kSize - uids.host_first % kSize) % kSize;
+  const std::uint32_t total = uids.count < left_out ? 0 : (uids.count - left_out) / kSize;
+  if (total == 0) {
+    return fail(Errc::kResourceExhausted,
+                std::to_string(uids.count) + " subordinate ids are too few: one sandbox needs " +
+                    std::to_string(kSize) + ", from a multiple of that number on");
+  }
+  TRY(UniqueFd leases, open_leases(file));
+  UidSlices slices(std::move(leases), uids.host_first + left_out, uids.here_first + left_out, total,
+                   kSize);
+  // Number 0 is the nursery's root, so no slice begins there, and the last number still is a uid.
+  constexpr std::uint32_t kSlicesOfAllUids = 0xffff'ffffu / kSize;
+  slices.shift_ = (1 + random_number() % (kSlicesOfAllUids - total - 1)) * kSize;
   return slices;
 }
 
 std::vector<UidExtent> UidSlices::nursery_map() const {
-  std::vector<UidExtent> map = {{0, nursery_uid(), kSliceSize}};
-  if (nursery_ > kFirstSlice) map.push_back(extent(kFirstSlice, nursery_ - 1));
+  if (is_subordinate()) return {{0, 0, 1}, extent(0, total_ - 1)};
+  std::vector<UidExtent> map = {{0, nursery_uid(), size_}};
+  if (nursery_ > first_slice()) map.push_back(extent(first_slice(), nursery_ - 1));
   if (nursery_ < total_ - 1) map.push_back(extent(nursery_ + 1, total_ - 1));
   return map;
 }
 
 UidExtent UidSlices::extent(std::uint32_t first, std::uint32_t last) const {
-  const std::uint32_t inside = shift_ + first * kSliceSize;
-  return {inside, host_uid(inside), (last - first + 1) * kSliceSize};
+  const std::uint32_t inside = shift_ + first * size_;
+  return {inside, host_uid(inside), (last - first + 1) * size_};
 }
 
 Result<std::uint32_t> UidSlices::take() {
@@ -105,12 +133,12 @@ Result<std::uint32_t> UidSlices::take() {
     given_back_.pop_front();
     if (!lock(own)) continue;  // another launcher has it by now
     used_again_[own] = true;
-    return shift_ + own * kSliceSize;
+    return shift_ + own * size_;
   }
   TRY(const std::uint32_t slice, lease());
   std::erase(given_back_, slice);
   used_again_[slice] = false;
-  return shift_ + slice * kSliceSize;
+  return shift_ + slice * size_;
 }
 
 // The slice's place in the range.
@@ -123,7 +151,7 @@ Result<std::uint32_t> UidSlices::lease() {
   // grows, so that launchers with ranges of another length do not set each other back.
   for (std::uint32_t tried = 0; tried < total_; ++tried) {
     const std::uint32_t slice = (start + tried) % total_;
-    if (slice < kFirstSlice || held_[slice] || !lock(slice)) continue;
+    if (slice < first_slice() || held_[slice] || !lock(slice)) continue;
     const std::uint32_t next = start + tried + 1;
     (void)!::pwrite(file_.get(), &next, sizeof next, kCursorAt);
     return slice;
@@ -142,7 +170,7 @@ bool UidSlices::lock(std::uint32_t slice) {
 
 Error UidSlices::all_in_use() const {
   std::map<std::int32_t, std::uint32_t> by_owner;
-  for (std::uint32_t slice = kFirstSlice; slice < total_; ++slice) {
+  for (std::uint32_t slice = first_slice(); slice < total_; ++slice) {
     std::int32_t owner = 0;
     if (::pread(file_.get(), &owner, sizeof owner, owner_at(byte_of(slice))) == sizeof owner) {
       ++by_owner[owner];
@@ -161,9 +189,11 @@ Error UidSlices::all_in_use() const {
     holders += " and others (" + std::to_string(most.size() - kNamed) + ")";
   }
   return Error(Errc::kResourceExhausted,
-               "all " + std::to_string(total_ - kFirstSlice) +
-                   " uid slices of this host are in use" + holders +
-                   "; end some of their sandboxes, or widen [uids] in the policy");
+               "all " + std::to_string(total_ - first_slice()) + " uid slices of this " +
+                   (is_subordinate() ? "user" : "host") + " are in use" + holders +
+                   "; end some of their sandboxes, or " +
+                   (is_subordinate() ? "give this user more subordinate ids"
+                                     : "widen [uids] in the policy"));
 }
 
 void UidSlices::give_back(std::uint32_t slice) {

@@ -226,5 +226,73 @@ TEST_F(Slices, WhenAllAreInUseTheMessageSaysByWhom) {
   ::close(ready[1]);
 }
 
+// As /etc/subuid usually gives them.
+constexpr SubordinateUids kOfAUser{.host_first = 100'000, .here_first = 1, .count = 65'536};
+
+TEST_F(Slices, SubordinateIdsGiveSmallSlicesAtMultiplesOfTheirSize) {
+  UidSlices slices = UidSlices::open_subordinate(file_, kOfAUser).value();
+  std::set<std::uint32_t> firsts;
+  while (const auto slice = slices.take()) {
+    const std::uint32_t here = slices.host_uid(*slice);
+    const std::uint32_t on_host = here - kOfAUser.here_first + kOfAUser.host_first;
+    EXPECT_EQ(on_host % kSmallSliceSize, 0u);
+    EXPECT_GE(on_host, kOfAUser.host_first);
+    EXPECT_LE(on_host + kSmallSliceSize, kOfAUser.host_first + kOfAUser.count);
+    EXPECT_TRUE(firsts.insert(here).second) << here;
+  }
+  EXPECT_EQ(firsts.size(), 31u);
+}
+
+TEST_F(Slices, LaunchersOfOneUserNeverShareASubordinateUid) {
+  UidSlices one = UidSlices::open_subordinate(file_, kOfAUser).value();
+  // The administrator has given the user other ids meanwhile, half of them the same.
+  const SubordinateUids moved{.host_first = 132'000, .here_first = 1, .count = 65'536};
+  UidSlices other = UidSlices::open_subordinate(file_, moved).value();
+  std::set<std::uint32_t> on_host;
+  const auto take_all = [&on_host](UidSlices& slices, const SubordinateUids& uids, int most) {
+    for (int i = 0; i < most; ++i) {
+      const auto slice = slices.take();
+      if (!slice) return;
+      EXPECT_TRUE(
+          on_host.insert(slices.host_uid(*slice) - uids.here_first + uids.host_first).second);
+    }
+  };
+  take_all(one, kOfAUser, 20);
+  take_all(other, moved, 100);
+  take_all(one, kOfAUser, 100);
+  EXPECT_EQ(on_host.size(), 47u) << "every whole slice of both ranges";
+}
+
+TEST_F(Slices, TheUserIsTheRootOfItsNurseries) {
+  UidSlices slices = UidSlices::open_subordinate(file_, kOfAUser).value();
+  EXPECT_EQ(slices.nursery_uid(), 0u);
+  const std::vector<UidExtent> map = slices.nursery_map();
+  ASSERT_EQ(map.size(), 2u);
+  EXPECT_EQ(map[0], (UidExtent{0, 0, 1}));
+  EXPECT_EQ(map[1].count, 31 * kSmallSliceSize);
+  EXPECT_GE(map[1].inside, kSmallSliceSize);
+  const std::uint32_t slice = slices.take().value();
+  EXPECT_EQ(slices.host_uid(slice) - map[1].outside, slice - map[1].inside);
+}
+
+TEST_F(Slices, TooFewSubordinateIdsAreRefused) {
+  const SubordinateUids few{.host_first = 100'000, .here_first = 1, .count = kSmallSliceSize};
+  const auto refused = UidSlices::open_subordinate(file_, few);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("too few"));
+}
+
+TEST_F(Slices, AUserWhoseSlicesAreAllInUseReadsWhatToDo) {
+  const SubordinateUids one{
+      .host_first = 2 * kSmallSliceSize, .here_first = 1, .count = kSmallSliceSize};
+  UidSlices slices = UidSlices::open_subordinate(file_, one).value();
+  const std::uint32_t slice = slices.take().value();
+  const auto refused = slices.take();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("give this user more subordinate ids"));
+  slices.give_back(slice);
+  EXPECT_TRUE(slices.take());
+}
+
 }  // namespace
 }  // namespace glovebox::launcher

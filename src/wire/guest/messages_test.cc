@@ -40,6 +40,8 @@ std::vector<LauncherRequest> requests() {
   create.tenant = 0xfedcba9876543210;
   CreateSandbox session;
   session.session = true;
+  CreateSandbox reusable;
+  reusable.reusable = true;
   CreateSandbox making = session;
   making.layer = std::string(kLayerIdSize, 'a');
   making.make_layer = true;
@@ -71,7 +73,9 @@ std::vector<LauncherRequest> requests() {
           DefineTemplate{10, {"own.0123456789abcdefghij", "base", {}, {}, {}}},
           ForgetTemplate{11, "own.0123456789abcdefghij"},
           LendNetwork{12, SandboxId::make()},
-          MeasureHost{18}};
+          MeasureHost{18},
+          RecycleSandbox{19, SandboxId::make(), true},
+          reusable};
 }
 
 std::vector<LauncherReply> replies() {
@@ -139,12 +143,13 @@ std::vector<PlanMessage> plan_messages() {
   plan.runtime_argv = {"/usr/bin/node"};
   plan.session = true;
   plan.image = true;
-  return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3},
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3, 64},
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
           SandboxHello{},
-          SandboxBasics{4, NetworkStage::kUp, {16, 131'072, 8, 2048}},
+          SandboxBasics{4, NetworkStage::kUp, {16, 131'072, 8, 2048}, true},
           RaiseNetwork{},
+          CleanSandbox{},
           SandboxTaken{{}, true},
           SandboxSealed{WallSet(3), true},
           SandboxTaken{},
@@ -197,8 +202,8 @@ TEST(LauncherMessages, WhatIsNotSaidIsNotAskedFor) {
   EXPECT_FALSE((TakeSandbox{SandboxId::make(), Limits{}}.network_up));
   EXPECT_FALSE((FreezeSandbox{1, SandboxId::make()}.frozen));
   EXPECT_FALSE((SandboxCreated{1, SandboxId::make(), WallSet(0)}.has_network));
-  EXPECT_FALSE((SandboxListed{1, SandboxId::make(), EngineKind::kJail, "x", Limits{}, WallSet(0)}
-                    .frozen));
+  EXPECT_FALSE(
+      (SandboxListed{1, SandboxId::make(), EngineKind::kJail, "x", Limits{}, WallSet(0)}.frozen));
 }
 
 TEST(LauncherMessages, TakeEachFlagAndChoice) {

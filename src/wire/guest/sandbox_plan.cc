@@ -45,6 +45,7 @@ struct PlanEncoder {
     writer.number(make.slice_first);
     writer.number(make.slice_count);
     writer.number(make.maker);
+    writer.number(make.processes);
     return writer.take();
   }
   std::vector<std::byte> operator()(const MakeZygote& make) const {
@@ -168,8 +169,9 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       const auto first = from.number<std::uint32_t>();
       const auto count = from.number<std::uint32_t>();
       const auto maker = from.number<std::uint32_t>();
+      const auto processes = from.number<std::uint32_t>();
       if (engine < 1 || engine > 2) return malformed_plan();
-      message = MakeSandbox{static_cast<EngineKind>(engine), first, count, maker};
+      message = MakeSandbox{static_cast<EngineKind>(engine), first, count, maker, processes};
       break;
     }
     case kPlanZygote: {

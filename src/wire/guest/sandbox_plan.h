@@ -41,14 +41,17 @@ inline constexpr std::size_t kMaxPlanMessage = 24 * 1024;
 
 struct MakeSandbox {
   EngineKind engine = EngineKind::kJail;
-  // First uid of the sandbox's slice as the nursery numbers it, and how many. One uid means there
-  // is no slice to give (rootless): the guest's user is then the nursery's only one.
+  // First uid of the sandbox's slice as the nursery numbers it, and how many: a small slice has the
+  // first numbers inside, and nobody. One uid means there is no slice to give (rootless): the
+  // guest's user is then the nursery's root.
   std::uint32_t slice_first = 0;
   std::uint32_t slice_count = 1;
   // Who makes the sandbox's user namespace, in the nursery's numbers: the slice's own root, so that
   // what the kernel charges to makers is charged to no other user; or the zygote that is to be let
   // in.
   std::uint32_t maker = 0;
+  // How many processes all its users may have together; 0: a cgroup bounds them.
+  std::uint32_t processes = 0;
   bool operator==(const MakeSandbox&) const = default;
 };
 

@@ -87,7 +87,10 @@ json::array missing_walls(EngineKind engine, const WallSet& walls) {
     // Says what a session can do (features.pause), and keeps no guest away from anything.
     if (wall == Wall::kFreezer) continue;
     // Stand in for others, and are listed with the walls that stood.
-    if (wall == Wall::kMemoryPerProcess || wall == Wall::kCpuTimePerProcess) continue;
+    if (wall == Wall::kMemoryPerProcess || wall == Wall::kCpuTimePerProcess ||
+        wall == Wall::kRootOwnedCopies) {
+      continue;
+    }
     // None at all is more than a bound on them.
     if (wall == Wall::kBoundedCapabilities && walls.has(Wall::kNoCapabilities)) continue;
     if (!walls.has(wall)) missing.emplace_back(wall_name(wall));

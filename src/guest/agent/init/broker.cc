@@ -13,6 +13,7 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
+#include "guest/agent/init/guest_ids.h"
 #include "guest/agent/init/sandbox_init.h"
 #include "guest/agent/init/zygote_init.h"
 #include "sys/clone.h"
@@ -49,14 +50,48 @@ void give_next_networks_small_tables() {
   (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_child_ehash_entries", kEntries);
 }
 
+// For as long as it lives, the next user namespace bounds the processes of all its users together.
+class ProcessBound {
+ public:
+  explicit ProcessBound(std::uint32_t processes) {
+    if (processes == 0 || ::getrlimit(RLIMIT_NPROC, &before_) != 0) return;
+    rlimit bound = before_;
+    bound.rlim_cur = std::min<rlim_t>(bound.rlim_max, processes);
+    is_set_ = ::setrlimit(RLIMIT_NPROC, &bound) == 0;
+  }
+  ProcessBound(const ProcessBound&) = delete;
+  ProcessBound& operator=(const ProcessBound&) = delete;
+  ~ProcessBound() {
+    if (is_set_) ::setrlimit(RLIMIT_NPROC, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  bool is_set_ = false;
+};
+
+// One line of a map.
+std::string extent(std::uint32_t inside, std::uint32_t outside, std::uint32_t count) {
+  return std::to_string(inside) + " " + std::to_string(outside) + " " + std::to_string(count) +
+         "\n";
+}
+
+// With a slice, ids 0 to 65535 are mapped, or of a small one the first and, with its last, nobody:
+// files are given to that user everywhere. Without one, the nursery's root becomes the guest's
+// `user`.
+std::string user_map(const wire::MakeSandbox& make) {
+  constexpr std::uint32_t kWhole = 65'536;
+  constexpr std::uint32_t kNobody = 65'534;
+  if (make.slice_count <= 1) return extent(kGuestUid, 0, 1);
+  if (make.slice_count >= kWhole) return extent(0, make.slice_first, make.slice_count);
+  const std::uint32_t last = make.slice_count - 1;
+  return extent(0, make.slice_first, last) + extent(kNobody, make.slice_first + last, 1);
+}
+
 Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
-  // With a slice, ids 0 to 65535 are mapped; without one, the nursery's only user becomes the
-  // guest's `user`.
   const bool slice = make.slice_count > 1;
-  const std::string map =
-      slice ? "0 " + std::to_string(make.slice_first) + " " + std::to_string(make.slice_count)
-            : "1000 0 1";
+  const std::string map = user_map(make);
   if (!slice) TRY_OK(sys::write_control(AT_FDCWD, proc + "setgroups", "deny"));
   TRY_OK(sys::write_control(AT_FDCWD, proc + "uid_map", map));
   return sys::write_control(AT_FDCWD, proc + "gid_map", map);
@@ -77,7 +112,10 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
   // We may write the child's uid_map only while the child is dumpable, which it inherits from us;
   // it clears that before any guest is in its sandbox.
   ::prctl(PR_SET_DUMPABLE, 1);
-  auto cloned = sys::clone_into(kSandboxNamespaces, cgroup.get());
+  auto cloned = [&] {
+    const ProcessBound bound(make.processes);
+    return sys::clone_into(kSandboxNamespaces, cgroup.get());
+  }();
   if (cloned && cloned->pid == 0) {
     ::close(launcher_socket);
     go_end.reset();
@@ -138,7 +176,7 @@ int run_broker(int launcher_socket, Expects expects) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGCHLD,
            SIG_IGN);  // the launcher watches sandboxes by pidfd, so children need no wait()
-  // A rootless nursery has only one user.
+  // A rootless nursery may have only one user.
   (void)sys::keep_capabilities_across_uid_changes();
   limit_next_user_namespace();
   // Both take longer than they save one sandbox: a network namespace is half a millisecond, and a

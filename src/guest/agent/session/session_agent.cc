@@ -342,8 +342,8 @@ void SessionAgent::handle(const wire::StartProcess& start) {
   if (!user) return refuse(EINVAL, "no such user");
   if (!plan_.change_user && user->uid != kGuestUid) {
     return refuse(EPERM,
-                  "this sandbox has only one user, because Glovebox was started without root: root "
-                  "and sudo are not available");
+                  "this sandbox has only one user, no root and no sudo: it mounts a directory of "
+                  "the host, or its server's user has no subordinate ids (`glovebox doctor`)");
   }
   SessionProcess& process = processes_.add(start, epoll_.get());
   const bool warm = start.kind == wire::ProcessKind::kWarmContext && user->uid == kGuestUid;
