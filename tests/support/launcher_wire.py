@@ -4,7 +4,7 @@ import array
 import socket
 import struct
 
-VERSION = 9
+VERSION = 10
 (CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND, KEEP_LAYER, NOTE_LAYER,
  DROP_LAYER, LIST_LAYERS, MEASURE_HOST) = range(1, 17)
 CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER, HOST_MEASURED = range(65, 75)
@@ -24,14 +24,14 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project="", session=0, network=0, layer="", make_layer=0, tenant=0, hurry=0):
+           project="", session=0, network=0, layer="", make_layer=0, tenant=0, hurry=0, reusable=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
     message += struct.pack("<BBBB", warm, hurry, waits, session) + text(project) + bytes([network])
-    return message + text(layer) + bytes([make_layer]) + struct.pack("<Q", tenant)
+    return message + text(layer) + bytes([make_layer]) + struct.pack("<QB", tenant, reusable)
 
 
 def take(identity, bounds=None, network=0, cpu_weight=1024, tenant=0):

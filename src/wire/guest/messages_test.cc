@@ -38,6 +38,8 @@ std::vector<LauncherRequest> requests() {
   create.tenant = 0xfedcba9876543210;
   CreateSandbox session;
   session.session = true;
+  CreateSandbox reusable;
+  reusable.reusable = true;
   CreateSandbox making = session;
   making.layer = std::string(kLayerIdSize, 'a');
   making.make_layer = true;
@@ -68,7 +70,9 @@ std::vector<LauncherRequest> requests() {
           DefineTemplate{10, {"own.0123456789abcdefghij", "base", {}, {}, {}}},
           ForgetTemplate{11, "own.0123456789abcdefghij"},
           LendNetwork{12, SandboxId::make()},
-          MeasureHost{18}};
+          MeasureHost{18},
+          RecycleSandbox{19, SandboxId::make(), true},
+          reusable};
 }
 
 std::vector<LauncherReply> replies() {
@@ -139,8 +143,9 @@ std::vector<PlanMessage> plan_messages() {
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
           SandboxHello{},
-          SandboxBasics{4, NetworkStage::kUp, {16, 131'072, 8, 2048}},
+          SandboxBasics{4, NetworkStage::kUp, {16, 131'072, 8, 2048}, true},
           RaiseNetwork{},
+          CleanSandbox{},
           SandboxTaken{{}, true},
           SandboxSealed{WallSet(3), true},
           SandboxTaken{},
