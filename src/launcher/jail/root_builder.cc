@@ -13,6 +13,7 @@
 
 #include "launcher/jail/idmap.h"
 #include "sys/mount.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -291,6 +292,57 @@ void RootBuilder::keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& ow
   }
   kept_.add(owner.host_uid, {std::move(skeleton), std::exchange(mounts.usr, std::move(*clone))},
             KeptLowers::Clock::now());
+}
+
+namespace {
+
+// The directories of a scratch, in the order of wire::kScratchPlaces.
+struct ScratchDirectory {
+  const char* name;
+  mode_t mode;
+};
+constexpr ScratchDirectory kScratchDirectories[] = {
+    {"home", 0755}, {"tmp", 01777}, {"var-tmp", 01777}, {"shm", 01777}};
+static_assert(std::size(kScratchDirectories) == std::size(wire::kScratchPlaces));
+
+}  // namespace
+
+Result<std::vector<UniqueFd>> RootBuilder::build_scratch(const Limits& limits,
+                                                         const Owner& owner) const {
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(UniqueFd tmpfs, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  const std::uint32_t root = owner.host_uid;
+  const bool chown = owner.own_slice;
+  for (const ScratchDirectory& one : kScratchDirectories) {
+    TRY_OK(make_dir(tmpfs.get(), one.name, one.mode, root, chown));
+  }
+  TRY_OK(make_dir(tmpfs.get(), "home/user", 0755, chown ? root + kGuestUser : root, chown));
+  TRY(std::vector<UniqueFd> fds, scratch_places(tmpfs.get()));
+  fds.push_back(std::move(tmpfs));
+  return fds;
+}
+
+Result<std::vector<UniqueFd>> RootBuilder::scratch_places(int tmpfs) const {
+  // Kernels before 6.15 clone no part of what is not attached anywhere.
+  const std::string path = scratch() + "/scratch";
+  TemporaryMounts attached;
+  if (!can_use_detached_) {
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("create " + path));
+    }
+    TRY_OK(sys::attach_mount(tmpfs, AT_FDCWD, path));
+    attached.add(path);
+  }
+  std::vector<UniqueFd> places;
+  for (const ScratchDirectory& one : kScratchDirectories) {
+    TRY(UniqueFd place,
+        can_use_detached_
+            ? sys::clone_mount(tmpfs, one.name, sys::Submounts::kLeaveOut)
+            : sys::clone_mount(AT_FDCWD, path + "/" + one.name, sys::Submounts::kLeaveOut));
+    places.push_back(std::move(place));
+  }
+  return places;
 }
 
 // Attaches nothing: saves three mounts and three umounts, each of which waits for an RCU grace

@@ -85,6 +85,10 @@ class RootBuilder {
   Result<SandboxMounts> build(UniqueFd upper, const Owner& owner,
                               const std::vector<std::string>& layers = {});
 
+  // What the guest of a reusable sandbox can write to during one call: the descriptors of
+  // wire::kScratchPlaces.
+  Result<std::vector<UniqueFd>> build_scratch(const Limits& limits, const Owner& owner) const;
+
   // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
   // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
   Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
@@ -108,6 +112,7 @@ class RootBuilder {
   Result<> build_usr(SandboxMounts& mounts, std::span<const UniqueFd> usr,
                      const Owner& owner) const;
   Result<> build_shared_memory(SandboxMounts& mounts) const;
+  Result<std::vector<UniqueFd>> scratch_places(int tmpfs) const;
   Result<> build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                           std::span<const UniqueFd> usr, const Owner& owner) const;
   Result<> build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
