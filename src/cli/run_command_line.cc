@@ -70,6 +70,11 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
              {"--template", "NAME",
               "on a server: template of the sandbox, one of `glovebox template list`",
               &typed.template_name},
+             {"--reuse", "MODE",
+              "on a server: sandbox, to share one with other runs of Python code that have the "
+              "same "
+              "limits; the process and all files are new (default never)",
+              &typed.reuse},
              local_option(typed.where),
              {"--json", "", "print one JSON object instead of streaming the output", &typed.json},
              {"-i,--interactive", "", "pass standard input on (this is the default)",

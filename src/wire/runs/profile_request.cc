@@ -90,6 +90,12 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   if (const json::value* dependencies = fields.take("dependencies")) {
     TRY(requested.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
   }
+  TRY(const auto reuse, fields.text("reuse", 16));
+  if (reuse) {
+    const ReuseMode* known = parse_reuse(*reuse);
+    if (known == nullptr) return fields.bad("reuse", "must be never or sandbox");
+    requested.reuse = *known;
+  }
   TRY_OK(fields.finish());
   requested.wall = optional_ms(timeout_ms);
   requested.cpu_time = optional_ms(cpu_ms);
