@@ -53,6 +53,7 @@ wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
   answer.profile = run.profile_hash;
   answer.template_name = run.template_name;
   answer.warm = report.warm;
+  answer.reused = report.reused;
   answer.cancelled = report.cancelled;
   answer.queued = report.queued;
   answer.network = std::move(report.network);
@@ -165,6 +166,9 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
   plan.job.owner = who.project;
   if (plan.set) plan.set->key_id = who.key.str();
   plan.job.project = who.project;
+  if (plan.reuse == ReuseMode::kSandbox) {
+    plan.job.reuse = runs::reuse_key(plan, who.key.str());
+  }
   const routing::AnswerForm form = routing::answer_form(request);
   RunHeader run = header_of(request, who, plan);
 

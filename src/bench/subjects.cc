@@ -13,6 +13,8 @@ constexpr unsigned kBurst = 100;
 constexpr milliseconds kTemplateWarmTimeout{30'000};
 
 const Job kHello{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
+const Job kReused{R"j({"language":"python","code":"print(1+1)","profile":{"reuse":"sandbox"}})j",
+                  R"(2\n)", R"("reused":)"};
 const Job kCold{R"j({"language":"python","code":"print(1+1)","cold":true})j", R"(2\n)"};
 // The request of the Python SDK for a small function; its tests compare the two.
 const Job kFunction{
@@ -84,6 +86,11 @@ std::vector<Subject> make_subjects(const client::ServerLocation& location, const
   all.push_back(served(
       make_row("python-back-to-back", "bwrap-python", ratio_at_most(1.0 / 6, "p50 <= 1/6", 0)),
       location, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
+  all.push_back(served(make_row("reuse-sandbox-back-to-back", "bwrap-python",
+                                ratio_at_most(1.0 / 10, "p50 <= 1/10", 0)),
+                       location, kReused, Begin::kWarm, in_turn(kReused, effort.back_to_back, 0)));
+  all.push_back(served(make_row("reuse-sandbox-paced", "python-paced"), location, kReused,
+                       Begin::kWarm, in_turn(kReused, effort.paced, 10)));
   all.push_back(served(make_row("python-cold", "bwrap-python"), location, kCold, Begin::kFresh,
                        in_turn(kCold, effort.cold, 10)));
 
@@ -110,6 +117,13 @@ std::vector<Subject> make_subjects(const client::ServerLocation& location, const
   clients.measure = Measure::kRate;
   all.push_back(served(std::move(clients), location, kHello, Begin::kWarm, [&location, load_time] {
     return call_from_many(location, kHello, kClients, load_time);
+  }));
+  Row reusing = make_row(
+      "reuse-sandbox-16-clients", "bwrap-two-loops",
+      {.kind = Bar::Kind::kRatioAtLeast, .value = 6, .tail = 0, .text = "per second >= 6"});
+  reusing.measure = Measure::kRate;
+  all.push_back(served(std::move(reusing), location, kReused, Begin::kWarm, [&location, load_time] {
+    return call_from_many(location, kReused, kClients, load_time);
   }));
   const unsigned bursts = effort.bursts;
   all.push_back(served(

@@ -27,7 +27,8 @@ constexpr std::size_t kMaxEvent = 4 * wire::kMaxEventBytes;  // with white space
 
 // As typed; the functions below check the values and convert them.
 struct TypedFunction {
-  std::string file, handler, event_file, context, timeout, memory, engine{engine::kDefaultEngine};
+  std::string file, handler, event_file, context, timeout, memory, engine{engine::kDefaultEngine},
+      reuse;
   std::optional<std::string> event;
   std::vector<std::string> env;
   wire::PackageOptions packages;
@@ -173,6 +174,12 @@ Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& optio
   options.engine = typed.engine;
   TRY(options.is_remote, runs_on_server(typed.where));
   options.url = typed.where.server.url;
+  if (!typed.reuse.empty()) {
+    const ReuseMode* mode = parse_reuse(typed.reuse);
+    if (mode == nullptr) return invalid_function_option("--reuse must be never or sandbox");
+    if (!options.is_remote) return invalid_function_option("--reuse needs --server");
+    options.reuse = *mode;
+  }
   if (options.is_remote && typed.engine != engine::kDefaultEngine) {
     return invalid_function_option(
         "--engine " + typed.engine +
@@ -210,6 +217,11 @@ options::CommandLine function_command_line(TypedFunction& typed) {
              {"--engine", "ENGINE",
               "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
              server_option(typed.where),
+             {"--reuse", "MODE",
+              "with --server: sandbox, to share one with other calls of Python handlers that have "
+              "the "
+              "same limits; the process and all files are new (default never)",
+              &typed.reuse},
              local_option(typed.where),
              {"--profile", "", "print time and memory use to standard error", &typed.profile},
              {"--json", "", "print the whole response instead of the result", &typed.json},

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "model/dependencies.h"
 #include "model/limits.h"
+#include "model/profile.h"
 #include "wire/functions/function_call.h"
 
 namespace glovebox::cli {
@@ -25,6 +26,7 @@ struct FunctionOptions {
   bool is_remote = false;
   bool is_private = false;  // packages without a server: one is started for this call
   std::string url;          // --server URL; empty: the known server
+  ReuseMode reuse = ReuseMode::kNever;
 };
 
 struct ParsedFunction {

@@ -118,6 +118,12 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
   EXPECT_EQ(body.at("env"), json::parse(R"({"A":"b=c"})"));
   EXPECT_EQ(body.at("profile").at("memory_mb"), 64);
   EXPECT_EQ(body.at("timeout_ms"), 300'000);
+  EXPECT_FALSE(body.at("profile").as_object().contains("reuse"));
+  const FunctionOptions reusing =
+      good({handler_, "--event", "1", "--server", "--reuse", "sandbox"});
+  EXPECT_EQ(json::parse(invoke_body(reusing)).at("profile").at("reuse"), "sandbox");
+  EXPECT_EQ(refusal({handler_, "--server", "--reuse", "x"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--local", "--reuse", "sandbox"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--server", "--engine", "process"}), Errc::kInvalidArgument);
 }
 

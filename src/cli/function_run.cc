@@ -254,6 +254,7 @@ std::string invoke_body(const FunctionOptions& options) {
   if (!options.dependencies.empty()) {
     profile["dependencies"] = wire::dependencies_json(options.dependencies);
   }
+  if (options.reuse != ReuseMode::kNever) profile["reuse"] = reuse_name(options.reuse);
   body["profile"] = std::move(profile);
   json::object variables;
   for (const std::string& variable : options.env) {

@@ -136,6 +136,7 @@ Result<json::object> run_profile_json(const RunOptions& options) {
                       {"mode", mount.mode == MountMode::kReadWrite ? "rw" : "ro"}});
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
+  if (options.reuse != ReuseMode::kNever) profile["reuse"] = reuse_name(options.reuse);
   profile["output_kb"] = std::max<std::uint64_t>((output + 1023) / 1024, 1);
   return profile;
 }

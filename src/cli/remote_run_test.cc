@@ -49,6 +49,12 @@ TEST(RemoteRun, SendsTheTemplate) {
   EXPECT_EQ(run.language, "python");
 }
 
+TEST(RemoteRun, SendsWhetherItsSandboxMayBeUsedAgain) {
+  EXPECT_EQ(request({"-c", "1"}).profile.reuse, ReuseMode::kNever);
+  EXPECT_EQ(request({"-c", "1", "--reuse", "never"}).profile.reuse, ReuseMode::kNever);
+  EXPECT_EQ(request({"-c", "1", "--reuse", "sandbox"}).profile.reuse, ReuseMode::kSandbox);
+}
+
 TEST(RemoteRun, SendsThePackages) {
   EXPECT_TRUE(request({"-c", "1"}).profile.dependencies.empty());
   const auto packages = request({"-c", "1", "--with", "b>=2,<3", "--with", "a", "--preload", "a,b"})

@@ -74,6 +74,11 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               "run in an image, one of `glovebox image list`, with its own interpreter; without a "
               "program its ENTRYPOINT and CMD",
               &typed.image},
+             {"--reuse", "MODE",
+              "on a server: sandbox, to share one with other runs of Python code that have the "
+              "same "
+              "limits; the process and all files are new (default never)",
+              &typed.reuse},
              local_option(typed.where),
              {"--json", "", "print one JSON object instead of streaming the output", &typed.json},
              {"-i,--interactive", "", "pass standard input on (this is the default)",

@@ -379,6 +379,13 @@ Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options
   const bool needs_server = typed.packages.is_given() || !typed.image.empty();
   options.is_private = !options.is_remote && needs_server;
   options.is_remote = options.is_remote || options.is_private;
+  if (!typed.reuse.empty()) {
+    const ReuseMode* mode = parse_reuse(typed.reuse);
+    if (mode == nullptr) return invalid_run_option("--reuse must be never or sandbox");
+    options.reuse = *mode;
+    if (!options.is_remote)
+      return invalid_run_option("--reuse is only for runs on a server; use --server");
+  }
   if (!options.is_remote) {
     if (typed.template_name.empty()) return {};
     return invalid_run_option("--template is only for runs on a server; use --server");

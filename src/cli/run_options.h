@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "engine/one_shot.h"
 #include "model/dependencies.h"
+#include "model/profile.h"
 #include "net/net_policy.h"
 
 namespace glovebox::cli {
@@ -26,9 +27,10 @@ struct RunOptions {
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
   std::string url;                   // --server URL; empty: the known server
   std::string template_name;         // --template; empty: that of the language
-  net::NetPolicy net;                // --net and --net-deny
-  Dependencies dependencies;         // --with, --requirements, --lock, --preload
-  std::string image;                 // --image; empty: the host's files
+  ReuseMode reuse = ReuseMode::kNever;
+  net::NetPolicy net;         // --net and --net-deny
+  Dependencies dependencies;  // --with, --requirements, --lock, --preload
+  std::string image;          // --image; empty: the host's files
   // Packages and images need a server and none was named: a private server is started for this run.
   bool is_private = false;
 };

@@ -163,6 +163,11 @@ TEST(RunOptions, LocalOverridesTheEnvironment) {
   ::unsetenv("GLOVEBOX_URL");
 }
 
+TEST(RunOptions, ReuseIsForServers) {
+  EXPECT_THAT(refusal({"-c", "1", "--reuse", "sandbox"}), HasSubstr("--server"));
+  EXPECT_THAT(refusal({"--server", "-c", "1", "--reuse", "always"}), HasSubstr("never or sandbox"));
+}
+
 TEST(RunOptions, RefusesWhatAServerCannotDo) {
   EXPECT_THAT(refusal({"--server", "-c", "1", "-t"}), HasSubstr("--local"));
   EXPECT_THAT(refusal({"--server", "-c", "1", "--mount", "ro:/tmp"}), HasSubstr("`mounts`"));

@@ -70,7 +70,34 @@ std::string image_text(const std::string& image) {
   return image.empty() ? std::string() : ",\"image\":" + json_quoted(image);
 }
 
+struct ReuseName {
+  std::string_view name;
+  ReuseMode mode;
+};
+constexpr ReuseName kReuseNames[] = {{"never", ReuseMode::kNever},
+                                     {"sandbox", ReuseMode::kSandbox}};
+
+// Empty if it is never used again: such a profile keeps its old name.
+std::string reuse_text(ReuseMode mode) {
+  if (mode == ReuseMode::kNever) return "";
+  return ",\"reuse\":" + json_quoted(reuse_name(mode));
+}
+
 }  // namespace
+
+std::string_view reuse_name(ReuseMode mode) {
+  for (const ReuseName& known : kReuseNames) {
+    if (known.mode == mode) return known.name;
+  }
+  return "";
+}
+
+const ReuseMode* parse_reuse(std::string_view name) {
+  for (const ReuseName& known : kReuseNames) {
+    if (known.name == name) return &known.mode;
+  }
+  return nullptr;
+}
 
 Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
   Profile profile;
@@ -92,6 +119,7 @@ Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
   if (requested.net) profile.net = *requested.net;
   profile.dependencies = requested.dependencies;
   if (requested.image_use) profile.image = requested.image_use->layer;
+  profile.reuse = requested.reuse;
   return profile;
 }
 
@@ -109,8 +137,8 @@ std::string canonical_text(const Profile& profile) {
          "," + field("disk_inodes", limits.disk_inodes) + image_text(profile.image) + "," +
          field("memory_bytes", limits.memory_bytes) + ",\"mounts\":" + mounts_text(profile.mounts) +
          ",\"net\":" + net::canonical_text(profile.net) + "," +
-         field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) + "," +
-         field("timeout_ms", ms(limits.wall)) + "}";
+         field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) +
+         reuse_text(profile.reuse) + "," + field("timeout_ms", ms(limits.wall)) + "}";
 }
 
 }  // namespace glovebox

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/dependencies.h"
@@ -27,6 +28,14 @@ struct ProfileMount {
   bool operator==(const ProfileMount&) const = default;
 };
 
+// Whether a run's sandbox may serve another run of the same caller and profile.
+enum class ReuseMode : std::uint8_t {
+  kNever,    // it is used once
+  kSandbox,  // its process and everything that can be written are new, the rest is not
+};
+std::string_view reuse_name(ReuseMode mode);
+const ReuseMode* parse_reuse(std::string_view name);  // null: there is none of this name
+
 // Complete: nothing is left to a default, but the network's budgets, which are the administrator's.
 struct Profile {
   Limits limits;
@@ -35,6 +44,7 @@ struct Profile {
   net::NetPolicy net;
   Dependencies dependencies{};
   std::string image{};  // the id of what its sandboxes are made of, in place of the host's files
+  ReuseMode reuse = ReuseMode::kNever;
 };
 
 // The profile fields that a request sets; the rest comes from the template.
@@ -51,6 +61,7 @@ struct ProfileRequest {
   Dependencies dependencies{};
   std::string image{};                  // as the request names it
   std::optional<ImageUse> image_use{};  // what that is; whoever may resolve names fills it in
+  ReuseMode reuse = ReuseMode::kNever;
   bool operator==(const ProfileRequest&) const = default;
 };
 

@@ -2,9 +2,11 @@
 // its configuration.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <thread>
 
 #include "node/host/host_pressure.h"
 
@@ -58,6 +60,12 @@ struct NodeOptions {
   std::chrono::milliseconds network_report_wait{500};
   // After a run with a network, idle sandboxes are prepared for one for this long.
   std::chrono::milliseconds prepare_networks_for{600'000};
+
+  // A sandbox that is used again: at most so often, for so long, and while it is idle for so long.
+  std::uint32_t reuse_max_calls = 1000;
+  std::chrono::milliseconds reuse_max_age{600'000};
+  std::chrono::milliseconds reuse_idle{30'000};
+  std::uint32_t cpus = std::max(1u, std::thread::hardware_concurrency());
 
   std::function<Clock::time_point()> now = [] { return Clock::now(); };  // tests replace it
 };

@@ -112,7 +112,43 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
   return {};
 }
 
+// For what a sandbox would be used again, if this run may be.
+Result<> check_reuse(const Profile& profile, const Template& made_of, const node::RunJob& job) {
+  const auto refuse = [](const std::string& why) {
+    return fail(Errc::kInvalidArgument, "profile.reuse: " + why);
+  };
+  if (!job.job || made_of.runtime != RuntimeKind::kPython) {
+    return refuse("only Python code can share a sandbox with other runs");
+  }
+  if (job.cold) return refuse("cannot be combined with cold");
+  if (job.engine != EngineKind::kJail) return refuse("needs the jail engine");
+  if (!profile.net.is_none()) return refuse("cannot be combined with a network yet");
+  for (const ProfileMount& mount : profile.mounts) {
+    if (mount.mode == MountMode::kReadWrite) {
+      return refuse("cannot be combined with a mount that can be written");
+    }
+    for (const std::string_view replaced : {"/home", "/tmp", "/var/tmp", "/dev/shm"}) {
+      const std::string& path = mount.guest.str();
+      if (path == replaced || path.starts_with(std::string(replaced) + "/")) {
+        return refuse("cannot be combined with a mount at " + path +
+                      ", because each run gets its own " + std::string(replaced));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string reuse_key(const RunPlan& plan, const std::string& key_id) {
+  std::string key;
+  for (const std::string_view part :
+       {std::string_view(key_id), std::string_view(plan.job.project), engine_name(plan.job.engine),
+        std::string_view(plan.profile_hash)}) {
+    key += std::to_string(part.size()) + ":" + std::string(part);
+  }
+  return key;
+}
 
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
@@ -146,6 +182,8 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   if (settings_.keeps_code && request.code) plan.kept_code = *request.code;
   TRY_OK(set_program(made_of, request, job));
   job.cold = request.cold;
+  plan.reuse = profile.reuse;
+  if (plan.reuse != ReuseMode::kNever) TRY_OK(check_reuse(profile, made_of, job));
   job.stdin_bytes = std::move(request.stdin_bytes);
   for (wire::RequestFile& file : request.files) {
     job.files.push_back(

@@ -27,7 +27,13 @@ struct RunPlan {
   // Packages: the job has no template until this has been prepared.
   std::optional<packages::PackageSetRequest> set{};
   std::shared_ptr<void> set_hold{};  // keeps the prepared packages until the run has ended
+  ReuseMode reuse = ReuseMode::kNever;
 };
+
+// What two runs must have in common to be served by one sandbox, one after the other: the key, the
+// project, the engine and the whole profile: limits, mounts, network, packages. The node adds its
+// own name of the template.
+std::string reuse_key(const RunPlan& plan, const std::string& key_id);
 
 struct PlanSettings {
   EngineKind engine = EngineKind::kJail;

@@ -47,6 +47,9 @@ Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
   if (request.profile.cpu_time) {
     return fields.bad("profile.cpu_ms", "applies to runs only; a sandbox has cpus and ttl_s");
   }
+  if (request.profile.reuse != ReuseMode::kNever) {
+    return fields.bad("profile.reuse", "applies to runs only");
+  }
   if (request.profile.output_bytes) {
     return fields.bad("profile.output_kb", "applies to runs only; an exec has its own output_kb");
   }

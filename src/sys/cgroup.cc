@@ -286,6 +286,14 @@ CgroupUsage Cgroup::usage() const {
   return usage;
 }
 
+// v2's memory.peak can only be reset for one open file.
+bool Cgroup::reset_peak_memory() const {
+  const Part* part = part_with(&Part::memory);
+  if (part == nullptr || part->v2) return false;
+  (void)write_control(part->dir.get(), "memory.kmem.tcp.max_usage_in_bytes", "0");
+  return write_control(part->dir.get(), "memory.max_usage_in_bytes", "0").has_value();
+}
+
 CgroupNow Cgroup::now() const {
   CgroupNow now;
   if (const Part* part = part_with(&Part::memory); part != nullptr) {

@@ -135,6 +135,8 @@ class Cgroup {
   int v2_dir() const;
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
+  // From now on the peak of the memory is counted anew. False: this kernel cannot do that.
+  bool reset_peak_memory() const;
   CgroupNow now() const;
   // Its memory without page cache, which the kernel can reclaim.
   std::optional<std::uint64_t> firm_memory_bytes() const;

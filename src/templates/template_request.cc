@@ -75,6 +75,9 @@ Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& want
   if (profile == nullptr) return {};
   TRY(const ProfileRequest requested, wire::read_profile_request(*profile, "profile"));
   if (requested.output_bytes) return fields.bad("profile.output_kb", "can only be set for a run");
+  if (requested.reuse != ReuseMode::kNever) {
+    return fields.bad("profile.reuse", "can only be set for a run");
+  }
   if (!requested.mounts.empty()) {
     return fields.bad("profile.mounts",
                       "can only be set for a run or a sandbox, not for a template");

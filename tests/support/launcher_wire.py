@@ -24,14 +24,14 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project="", session=0, network=0, layer="", make_layer=0, tenant=0, hurry=0):
+           project="", session=0, network=0, layer="", make_layer=0, tenant=0, hurry=0, reusable=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
     message += struct.pack("<BBBB", warm, hurry, waits, session) + text(project) + bytes([network])
-    return message + text(layer) + bytes([make_layer]) + struct.pack("<Q", tenant)
+    return message + text(layer) + bytes([make_layer]) + struct.pack("<QB", tenant, reusable)
 
 
 def take(identity, bounds=None, network=0, cpu_weight=1024, tenant=0):

@@ -18,8 +18,11 @@ from scripted_server import CLOSE, SILENCE, Said, Scripted, answer, answer_of, r
 
 import glovebox
 from glovebox.errors import ConflictError, NotFoundError
+from glovebox.examples import square
+from glovebox.functions.options import Options
 from glovebox.models.records import SandboxInfo
 from glovebox.requests import sandboxes
+from glovebox.requests.runs import run_request
 
 
 def _get_run(id: str, client: Any) -> Any:
@@ -417,3 +420,21 @@ def test_a_sandbox_is_chosen_by_its_name_or_by_the_beginning_of_its_id() -> None
     for word in ("", "sb", "sbb", "green", "sbcc"):
         with pytest.raises(NotFoundError):
             sandboxes.choose(word, found)
+
+
+def test_reuse_is_part_of_the_profile() -> None:
+    assert run_request("1", reuse="sandbox").json["profile"] == {"reuse": "sandbox"}
+    assert "profile" not in run_request("1", reuse="never").json
+    for wrong in ("always", "", "Sandbox"):
+        with pytest.raises(ValueError, match="reuse must be"):
+            run_request("1", reuse=wrong)
+    assert Options(reuse="sandbox").profile() == {"reuse": "sandbox"}
+    with pytest.raises(ValueError, match="reuse must be"):
+        Options(reuse="session")
+
+
+def test_map_takes_reuse_for_its_calls_alone() -> None:
+    assert square.profile == {}
+    assert square._reusing(None) is square
+    assert square._reusing("sandbox").profile == {"reuse": "sandbox"}
+    assert square.profile == {}

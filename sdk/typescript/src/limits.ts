@@ -29,6 +29,11 @@ export interface RunLimits extends SandboxLimits {
   cpuMs?: number;
   /** Limit of stdout and stderr together; the rest is dropped and `truncated` is set. */
   outputKb?: number;
+  /**
+   * "sandbox": the sandbox may serve several runs of Python code with the same key and limits, one after the other;
+   * the process and everything that it can write are new for each run. Default "never".
+   */
+  reuse?: Profile["reuse"];
 }
 
 type Profile = Schemas["Profile"];
@@ -46,6 +51,7 @@ export async function profileOf(limits: RunLimits): Promise<Profile | undefined>
     output_kb: limits.outputKb,
     net: limits.net === undefined ? undefined : netOf(limits.net),
     dependencies: await dependenciesOf(limits.dependencies),
+    reuse: limits.reuse,
     mounts: limits.fs && limits.fs.length > 0 ? await Promise.all(limits.fs.map(mountOf)) : undefined,
   });
   return Object.keys(profile).length > 0 ? profile : undefined;

@@ -172,6 +172,12 @@ Result<> JailMaker::prepare_files() {
   return {};
 }
 
+Result<std::vector<UniqueFd>> JailMaker::build_scratch(const Sandbox& sandbox) const {
+  if (!files_ || !sandbox.slice()) return fail(Errc::kInternal, "the sandbox has no files");
+  const Owner owner{.host_uid = (*parts_.slices)->host_uid(*sandbox.slice()), .own_slice = true};
+  return files_->build_scratch(sandbox.limits(), owner);
+}
+
 JailResources JailMaker::resources() {
   return {.policy = parts_.policy,
           .parents = parts_.parents,

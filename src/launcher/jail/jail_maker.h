@@ -48,6 +48,9 @@ class JailMaker {
   TemplateNurseries& nurseries() { return nurseries_; }
   const TemplateNurseries& nurseries() const { return nurseries_; }
 
+  // For the next call in a reusable sandbox; see RootBuilder.
+  Result<std::vector<UniqueFd>> build_scratch(const Sandbox& sandbox) const;
+
   // Begins a jail; take_made() returns it or the error, under the request's ticket.
   void begin(JailRequest request);
   // Continues with all that are under way.

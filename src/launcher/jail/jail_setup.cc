@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/fd_message.h"
 #include "launcher/policy/request_checks.h"
 #include "model/environment.h"
@@ -29,9 +32,12 @@ Result<Received> receive_plan_message(int socket, std::size_t max_fds, wire::Pla
   if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
   TRY(message, wire::decode_plan_message(received.bytes));
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    // Not every kernel can; the network was asked for, so this is no internal error.
-    const bool no_network = failed->step.starts_with("prepare the network");
-    if (no_network) return fail(Error(Errc::kUnsupported, failed->step, failed->sys_errno));
+    // Not every kernel can; it was asked for, so this is no internal error.
+    const std::string& step = failed->step;
+    if (step.starts_with("prepare the network") || step.starts_with("prepare reuse") ||
+        step.starts_with("make the scratch")) {
+      return fail(Error(Errc::kUnsupported, failed->step, failed->sys_errno));
+    }
     return fail(setup_failure(failed->step, failed->sys_errno));
   }
   return received;
@@ -55,6 +61,7 @@ Result<> JailSetup::begin() {
     ++zygote->pending;
     has_zygote_ = true;
   }
+  if (request.reusable) TRY_OK(check_reusable());
   if (is_session() && description->runtime == RuntimeKind::kPython) {
     // Optional here: if it is not ready, it is started for the next session.
     if (auto zygote = resources_.nurseries->zygote_for(request.template_name)) {
@@ -69,7 +76,7 @@ Result<> JailSetup::begin() {
       resources_.nurseries->nursery_for(request.template_name, in_template_nursery()));
   broker_ = nursery->pid();
   // Made ahead: it may become any tenant's, and a process is not moved later: decision 0042.
-  const std::uint64_t tenant = request.waits ? 0 : request.tenant;
+  const std::uint64_t tenant = request.waits && !request.reusable ? 0 : request.tenant;
   TRY(sys::CgroupRoots roots, resources_.parents->roots_for(tenant));
   roots.v2_directly = false;  // a jail dies with its PID 1
   if (!is_session()) roots.v1_freezer.clear();
@@ -97,6 +104,27 @@ Result<> JailSetup::begin() {
   return {};
 }
 
+// Reuse needs a clean interpreter to fork from, an agent with another uid than the guest, and
+// nothing writable that outlives a call.
+Result<> JailSetup::check_reusable() const {
+  const wire::CreateSandbox& request = request_.create;
+  if (!request.waits || !has_zygote_) {
+    return fail(Errc::kUnsupported, "only a sandbox with a Python runtime can be used again");
+  }
+  if (!*resources_.slices) {
+    return fail(Errc::kUnsupported,
+                "without a range of uids for sandboxes (rootless) no sandbox is used again");
+  }
+  if (request.network != NetworkStage::kNone) {
+    return fail(Errc::kUnsupported, "a sandbox with a network is not used again");
+  }
+  const auto is_writable = [](const auto& one) { return one.mode == MountMode::kReadWrite; };
+  if (std::any_of(request.mounts.begin(), request.mounts.end(), is_writable)) {
+    return fail(Errc::kPolicy, "a sandbox with a writable mount is not used again");
+  }
+  return {};
+}
+
 Result<> JailSetup::send_basics() {
   TRY(const UniqueFd dev, (*resources_.files)->build_dev());
   // The same files for the zygote's child, which is not born into the v2 one.
@@ -106,7 +134,8 @@ Result<> JailSetup::send_basics() {
   std::vector<int> passed = {dev.get()};
   for (std::size_t i = first; i < join_files_.size(); ++i) passed.push_back(join_files_[i].get());
   const wire::SandboxBasics basics{static_cast<std::uint8_t>(join_files_.size() - first),
-                                   request_.create.network, **resources_.shares};
+                                   request_.create.network, **resources_.shares,
+                                   request_.create.reusable};
   TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed));
   TRY(upper_, (*resources_.files)->build_upper(request_.create.limits, owner_with(-1)));
   return {};
@@ -190,6 +219,11 @@ Result<> JailSetup::on_hello() {
   std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get(),
                              files.boot_id.get()};
   if (is_session()) passed.push_back(files.upper.get());
+  std::vector<UniqueFd> scratch;
+  if (request.reusable) {
+    TRY(scratch, builder.build_scratch(request.limits, owner));
+    for (const UniqueFd& one : scratch) passed.push_back(one.get());
+  }
   for (const UniqueFd& mount : mounts) passed.push_back(mount.get());
   UniqueFd layer;
   if (!request_.layer_tree.empty()) {
@@ -266,7 +300,7 @@ Result<> JailSetup::on_sealed() {
 }
 
 // Gives the zygote the sandbox's descriptors; the agent reports whether the child has arrived.
-Result<> JailSetup::request_join(std::span<const UniqueFd> fds) {
+Result<> JailSetup::request_join(std::span<UniqueFd> fds) {
   constexpr std::size_t kMinFds = wire::kNamespacesOfASandbox + wire::kDescriptorsOfARuntime;
   if (fds.size() != kMinFds && fds.size() != kMinFds + 1) {
     return fail(Errc::kProtocol,
@@ -280,10 +314,16 @@ Result<> JailSetup::request_join(std::span<const UniqueFd> fds) {
   for (std::size_t i = wire::kNamespacesOfASandbox; i < fds.size(); ++i) {
     passed.push_back(fds[i].get());
   }
-  return zygote->join(passed, {.cgroups = join_files_.size(),
+  landlock_ = fds.size() > kMinFds;
+  TRY_OK(zygote->join(passed, {.cgroups = join_files_.size(),
                                .change_user = slice_.has_value(),
-                               .landlock = fds.size() > kMinFds,
-                               .hurry = request_.create.hurry});
+                               .landlock = landlock_,
+                               .hurry = request_.create.hurry}));
+  if (request_.create.reusable) {
+    const auto last = fds.begin() + wire::kNamespacesOfASandbox;
+    namespaces_.assign(std::make_move_iterator(fds.begin()), std::make_move_iterator(last));
+  }
+  return {};
 }
 
 Sandbox JailSetup::take_sandbox() {
@@ -296,7 +336,7 @@ Sandbox JailSetup::take_sandbox() {
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(Sandbox::Joining{request_.create.template_name, zygote_uid_,
                                              Clock::now() + Sandbox::kJoinTimeout,
-                                             Clock::now() + kSetupTimeout});
+                                             Clock::now() + Sandbox::kLongestJoin});
   }
   if (is_session()) {
     const std::string& name = request_.create.template_name;
@@ -308,6 +348,15 @@ Sandbox JailSetup::take_sandbox() {
                             .generation = resources_.nurseries->generation_of(name),
                             .zygote_uid = session_zygote_,
                             .init_pid = init_pid_});
+  }
+  if (request_.create.reusable) {
+    const std::string& name = request_.create.template_name;
+    sandbox.become_reusable({.template_name = name,
+                             .generation = resources_.nurseries->generation_of(name),
+                             .zygote_uid = zygote_uid_,
+                             .namespaces = std::move(namespaces_),
+                             .join_files = std::move(join_files_),
+                             .landlock = landlock_});
   }
   if (waits()) {
     UniqueFd link = request_.fds.empty() ? UniqueFd() : std::move(request_.fds[0]);

@@ -99,7 +99,8 @@ class JailSetup {
   Result<bool> on_answer();
   Result<> on_hello();
   Result<> on_sealed();
-  Result<> request_join(std::span<const UniqueFd> fds);
+  Result<> check_reusable() const;
+  Result<> request_join(std::span<UniqueFd> fds);
   wire::SandboxPlan plan() const;
 
   JailResources resources_;
@@ -124,6 +125,9 @@ class JailSetup {
   std::optional<std::uint32_t> slice_;
   sys::Cgroup cgroup_;
   std::vector<UniqueFd> join_files_;  // of it
+  // Of a reusable sandbox: its namespaces, as its agent passed them before any guest was in it.
+  std::vector<UniqueFd> namespaces_;
+  bool landlock_ = false;
   UniqueFd init_;
   UniqueFd setup_;
   UniqueFd upper_;

@@ -42,6 +42,10 @@ Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_
   if (network_up && !network_)
     return fail(Errc::kUnsupported, "the sandbox was made without a network");
   TRY_OK(check_enforceable(limits, cgroup_.features()));
+  const bool other_disk =
+      limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes;
+  if (reuse_ && other_disk)
+    return fail(Errc::kConflict, "the disk limit of a reusable sandbox cannot change");
   sys::CgroupLimits wanted = cgroup_limits(limits);
   wanted.cpu_weight = cpu_weight;
   if (wanted != cgroup_limits(limits_)) {
@@ -52,12 +56,13 @@ Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_
       return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
     }
   }
-  if (limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes) {
+  if (other_disk) {
     TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
   }
   limits_ = limits;
   // The CPU time of making it and of waiting is not charged to the client.
   cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
+  if (was_recycled_) peak_is_of_this_call_ = cgroup_.reset_peak_memory();
   started_ = Clock::now();
   check_at_ = soonest_end(started_, {});
   const int fds[] = {waiting_->link.get()};
@@ -65,7 +70,18 @@ Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_
                       wire::encode(wire::PlanMessage(wire::SandboxTaken{limits, network_up})),
                       fds));
   if (network_up) network_->is_up = true;
+  if (reuse_) reuse_->setup = std::move(waiting_->setup);
   waiting_.reset();
+  return {};
+}
+
+Result<> Sandbox::begin_recycling(UniqueFd link, std::span<const UniqueFd> scratch) {
+  std::vector<int> fds;
+  for (const UniqueFd& one : scratch) fds.push_back(one.get());
+  const wire::PlanMessage recycle = wire::CleanSandbox{};
+  TRY_OK(send_message(reuse_->setup.get(), wire::encode(recycle), fds));
+  waiting_.emplace(Waiting{std::move(reuse_->setup), std::move(link), UniqueFd()});
+  was_recycled_ = true;
   return {};
 }
 
@@ -132,8 +148,9 @@ Usage Sandbox::usage() const {
   Usage usage;
   usage.cpu = std::max(std::chrono::microseconds(counted.cpu_us) - cpu_before_take_,
                        std::chrono::microseconds(0));
-  usage.peak_memory_bytes = counted.peak_memory_bytes;
-  usage.processes_peak = counted.processes_peak;
+  if (peak_is_of_this_call_) usage.peak_memory_bytes = counted.peak_memory_bytes;
+  // The kernel cannot reset it, and it may be an earlier call's.
+  if (!was_recycled_) usage.processes_peak = counted.processes_peak;
   usage.oom_kills = counted.oom_kills + (killed_for_memory_ ? 1 : 0);
   return usage;
 }
@@ -147,6 +164,7 @@ Usage Sandbox::finish(Report report) {
   const Usage used = report == Report::kUsage ? usage() : Usage{};
   waiting_.reset();
   session_.reset();
+  reuse_.reset();
   network_.reset();
   layers_.clear();  // its mounts went with its last process
   empty_ = cgroup_.remove_but_for_memory().has_value();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,33 @@ class Sandbox {
   // A zygote was told to join, and the runtime is not ready yet. Within this time a runtime of the
   // template arrives somewhere, or its zygote is stuck.
   static constexpr std::chrono::seconds kJoinTimeout{3};
+  static constexpr std::chrono::seconds kLongestJoin{20};
   struct Joining {
     std::string template_name;
     std::uint32_t zygote_uid = 0;
     Clock::time_point deadline;       // later while other runtimes of the template arrive
     Clock::time_point last_deadline;  // whatever the others do
+    // A reusable sandbox whose agent still cleans up: the zygote was not told yet.
+    bool is_cleaning = false;
   };
   std::optional<Joining> joining;
+
+  // A sandbox that serves one call after the other: what its next runtime needs to join it, kept
+  // since it was sealed, when no guest had been in it.
+  struct Reuse {
+    std::string template_name;
+    std::uint32_t generation = 0;  // of the template
+    std::uint32_t zygote_uid = 0;  // owns its user namespace, so no other zygote may join it
+    std::vector<UniqueFd> namespaces;
+    std::vector<UniqueFd> join_files;  // of its cgroups
+    bool landlock = false;
+    bool hurry = false;
+    UniqueFd setup{};  // to its agent, while a call is in it
+  };
+  void become_reusable(Reuse reuse) { reuse_.emplace(std::move(reuse)); }
+  Reuse* reuse() { return reuse_ ? &*reuse_ : nullptr; }
+  // The call in it is over: tells the agent to clean up, and makes it wait for the next one.
+  Result<> begin_recycling(UniqueFd link, std::span<const UniqueFd> scratch);
 
   // The sockets of its network, which a gateway relays.
   struct Network {
@@ -132,6 +153,9 @@ class Sandbox {
   std::optional<ProcessStart> process_;  // of the process engine: what to clean up
   std::optional<Waiting> waiting_;
   std::optional<Session> session_;
+  std::optional<Reuse> reuse_;
+  bool was_recycled_ = false;
+  bool peak_is_of_this_call_ = true;
   std::optional<Network> network_;
   Clock::time_point started_;
   Clock::time_point check_at_;  // no limit can be reached before

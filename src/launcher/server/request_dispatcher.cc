@@ -62,6 +62,8 @@ void RequestDispatcher::dispatch(Client& client, wire::LauncherRequest request,
     sandboxes_.take(client, *take);
   } else if (auto* destroy = std::get_if<wire::DestroySandbox>(&request)) {
     sandboxes_.destroy(client, destroy->id);
+  } else if (auto* recycle = std::get_if<wire::RecycleSandbox>(&request)) {
+    sandboxes_.recycle(client, *recycle, std::move(fds));
   } else if (auto* freeze = std::get_if<wire::FreezeSandbox>(&request)) {
     sandboxes_.freeze(client, *freeze);
   } else if (auto* measure = std::get_if<wire::MeasureSandbox>(&request)) {

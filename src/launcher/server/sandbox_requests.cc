@@ -1,5 +1,7 @@
 #include "launcher/server/sandbox_requests.h"
 
+#include "launcher/policy/request_checks.h"
+
 namespace glovebox::launcher {
 
 void SandboxRequests::take(Client& client, const wire::TakeSandbox& request) {
@@ -36,6 +38,28 @@ void SandboxRequests::destroy(Client& client, const SandboxId& id) {
   clients_.send(client, wire::SandboxEnded{id, reason, record->sandbox.usage()});
   record->sandbox.kill(EndReason::kDestroyed);
   if (clients_.is_private()) maker_.jails().nurseries().kill_plain_nursery();
+}
+
+void SandboxRequests::recycle(Client& client, const wire::RecycleSandbox& request,
+                              std::vector<UniqueFd> fds) {
+  SandboxRecord* record = sandboxes_.find(client, request.id);
+  if (record == nullptr) {
+    return clients_.refuse(client, request.seq,
+                           Error(Errc::kNotFound, "there is no sandbox " + request.id.str()));
+  }
+  Sandbox& sandbox = record->sandbox;
+  const Usage usage = sandbox.usage();
+  const EndReason reason = sandbox.is_ending() ? sandbox.end_reason() : EndReason::kDestroyed;
+  clients_.send(client, wire::SandboxEnded{request.id, reason, usage});
+  const bool can_go_on = record->announced && sandbox.reuse() != nullptr && !sandbox.is_waiting() &&
+                         !sandbox.is_ending() && usage.oom_kills == 0 && fds.size() == 1;
+  Result<> begun = can_go_on ? check_link(fds[0].get())
+                             : Result<>(fail(Errc::kConflict, "the sandbox cannot be used again"));
+  if (begun) begun = sandboxes_.recycle(*record, request, std::move(fds[0]));
+  if (begun) return;
+  clients_.refuse(client, request.seq, begun.error());
+  record->client = nullptr;
+  sandbox.kill(EndReason::kDestroyed);
 }
 
 SandboxRecord* SandboxRequests::find_session(Client& client, const SandboxId& id,

@@ -16,6 +16,8 @@ class SandboxRequests {
 
   void take(Client& client, const wire::TakeSandbox& request);
   void destroy(Client& client, const SandboxId& id);
+  // Ends the call in a reusable sandbox, and prepares the sandbox for the next.
+  void recycle(Client& client, const wire::RecycleSandbox& request, std::vector<UniqueFd> fds);
   void freeze(Client& client, const wire::FreezeSandbox& request);
   void measure(Client& client, const wire::MeasureSandbox& request);
   void measure_host(Client& client, std::uint32_t seq);

@@ -28,7 +28,8 @@ SandboxTable::SandboxTable(SandboxMaker& maker, ClientConnections& clients, Sand
       sessions_(maker.jails().nurseries(), watch_,
                 [&clients](Client& client, const wire::LauncherReply& reply) {
                   clients.send(client, reply);
-                }) {}
+                }),
+      recycler_(maker.jails()) {}
 
 void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
                           std::vector<UniqueFd> fds) {
@@ -54,7 +55,7 @@ void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
                                request.template_name,
                                request.waits,
                                request.layer,
-                               request.waits ? 0 : request.tenant};
+                               request.waits && !request.reusable ? 0 : request.tenant};
   const std::uint64_t ticket = next_ticket_++;
   pending_.emplace(ticket, pending);
   auto sandbox = maker_.make(request, std::move(fds), client.caller, &client, ticket);
@@ -62,6 +63,14 @@ void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
   pending_.erase(ticket);
   if (!sandbox) return clients_.refuse(client, request.seq, sandbox.error());
   add(std::move(**sandbox), pending);
+}
+
+Result<> SandboxTable::recycle(SandboxRecord& record, const wire::RecycleSandbox& request,
+                               UniqueFd link) {
+  TRY_OK(recycler_.begin(record.sandbox, std::move(link), request.hurry));
+  record.seq = request.seq;
+  record.announced = false;
+  return {};
 }
 
 void SandboxTable::take_made() {
@@ -123,34 +132,50 @@ void SandboxTable::check_joining(SandboxRecord& record) {
   TemplateNurseries& nurseries = maker_.jails().nurseries();
   const Sandbox::Joining joining = *record.sandbox.joining;
   pollfd event{record.sandbox.setup_fd(), POLLIN, 0};
-  if (::poll(&event, 1, 0) != 1) {
-    const Clock::time_point now = Clock::now();
-    if (now < joining.deadline) return;
-    const Clock::time_point stuck_at =
-        nurseries.last_arrival(joining.template_name) + Sandbox::kJoinTimeout;
-    if (now < std::min(stuck_at, joining.last_deadline)) {
-      record.sandbox.joining->deadline = std::min(stuck_at, joining.last_deadline);
-      return;
-    }
-    if (now < stuck_at) {
-      nurseries.join_finished(joining.template_name, joining.zygote_uid);
-    } else {
-      nurseries.join_timed_out(joining.template_name, joining.zygote_uid);
-    }
-    return fail_start(record, "the runtime did not arrive in the sandbox in time");
-  }
-  auto received = receive_message(record.sandbox.setup_fd(), wire::kMaxPlanMessage, 0);
+  if (::poll(&event, 1, 0) != 1) return joining_overdue(record, joining);
+  const std::size_t max_fds =
+      record.sandbox.reuse() != nullptr ? wire::kDescriptorsOfARuntime + 1 : 0;
+  auto received = receive_message(record.sandbox.setup_fd(), wire::kMaxPlanMessage, max_fds);
   auto message = received && !received->bytes.empty()
                      ? wire::decode_plan_message(received->bytes)
                      : Result<wire::PlanMessage>(fail(Errc::kUnavailable, "its agent is gone"));
+  if (message && std::holds_alternative<wire::JoinRuntime>(*message) &&
+      record.sandbox.reuse() != nullptr) {
+    const Result<> joined = recycler_.join(record.sandbox, received->fds);
+    if (joined) return;
+    nurseries.join_finished(joining.template_name, joining.zygote_uid);
+    return fail_start(record, joined.error().message());
+  }
   nurseries.join_finished(joining.template_name, joining.zygote_uid);
-  if (message && std::holds_alternative<wire::RuntimeReady>(*message)) {
+  if (message && std::holds_alternative<wire::RuntimeReady>(*message) && !joining.is_cleaning) {
     nurseries.runtime_arrived(joining.template_name);
     record.sandbox.joining.reset();
     return announce(record);
   }
   const auto* failed = message ? std::get_if<wire::SandboxFailed>(&*message) : nullptr;
   fail_start(record, failed != nullptr ? failed->step : "the runtime did not become ready");
+}
+
+void SandboxTable::joining_overdue(SandboxRecord& record, const Sandbox::Joining& joining) {
+  TemplateNurseries& nurseries = maker_.jails().nurseries();
+  const Clock::time_point now = Clock::now();
+  if (now < joining.deadline) return;
+  if (joining.is_cleaning) {  // no zygote is to blame
+    nurseries.join_finished(joining.template_name, joining.zygote_uid);
+    return fail_start(record, "the sandbox was not cleaned up in time");
+  }
+  const Clock::time_point stuck_at =
+      nurseries.last_arrival(joining.template_name) + Sandbox::kJoinTimeout;
+  if (now < std::min(stuck_at, joining.last_deadline)) {
+    record.sandbox.joining->deadline = std::min(stuck_at, joining.last_deadline);
+    return;
+  }
+  if (now < stuck_at) {
+    nurseries.join_finished(joining.template_name, joining.zygote_uid);
+  } else {
+    nurseries.join_timed_out(joining.template_name, joining.zygote_uid);
+  }
+  fail_start(record, "the runtime did not arrive in the sandbox in time");
 }
 
 // Refuses the request and ends the sandbox; the client may ask for a cold one.

@@ -20,6 +20,7 @@
 #include "launcher/sandbox/sandbox_maker.h"
 #include "launcher/server/client_connections.h"
 #include "launcher/server/sandbox_record.h"
+#include "launcher/server/sandbox_recycler.h"
 #include "launcher/server/sandbox_watch.h"
 #include "launcher/server/session_control.h"
 #include "wire/launcher/launcher_messages.h"
@@ -35,6 +36,9 @@ class SandboxTable {
 
   // Has a sandbox made. Its client gets SandboxCreated or SandboxRefused, now or later.
   void create(Client& client, const wire::CreateSandbox& request, std::vector<UniqueFd> fds);
+  // Prepares a reusable sandbox for the next call. Its client gets SandboxCreated or SandboxRefused
+  // later, but after an error.
+  Result<> recycle(SandboxRecord& record, const wire::RecycleSandbox& request, UniqueFd link);
   // Null also for another client's sandbox.
   SandboxRecord* find(const Client& client, const SandboxId& id);
   // Gives this client all sessions whose own client has gone; returns their ids.
@@ -77,6 +81,7 @@ class SandboxTable {
   void add(Sandbox sandbox, const PendingSandbox& pending);
   void announce(SandboxRecord& record);
   void check_joining(SandboxRecord& record);
+  void joining_overdue(SandboxRecord& record, const Sandbox::Joining& joining);
   void fail_start(SandboxRecord& record, const std::string& why);
   // Ends the largest sandbox of the tenant that is above its share, if memory is short.
   // `charged_bytes` is what all sandboxes use, with page cache.
@@ -95,6 +100,7 @@ class SandboxTable {
   std::vector<SandboxRecord*> dead_;
   SandboxWatch watch_;
   SessionControl sessions_;
+  SandboxRecycler recycler_;
   std::map<std::uint64_t, PendingSandbox> pending_;  // by ticket
   std::uint64_t next_ticket_ = 0;
   PendingSandboxCleanup cleanup_;

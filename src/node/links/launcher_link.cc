@@ -82,6 +82,14 @@ void LauncherLink::take(const SandboxId& id, const Limits& limits, Network netwo
 
 void LauncherLink::destroy(const SandboxId& id) { send(wire::DestroySandbox{id}); }
 
+void LauncherLink::recycle(const SandboxId& id, bool hurry, UniqueFd end, Created done) {
+  const std::uint32_t seq = ask({.created = std::move(done)});
+  if (seq == 0) return;
+  std::vector<UniqueFd> ends;
+  ends.push_back(std::move(end));
+  send(wire::RecycleSandbox{seq, id, hurry}, std::move(ends));
+}
+
 void LauncherLink::prepare(const std::string& template_name) {
   send(wire::PrepareTemplate{template_name});
 }

@@ -34,6 +34,14 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
       pools_(options_),
       wanted_pools_(pools_, templates_, options_.waiting_project),
       creator_(io, launcher_, templates_, options_),
+      reusable_({budget_, creator_, launcher_, options_,
+                 [this](std::uint32_t sandboxes, std::uint64_t bytes) {
+                   return make_room(sandboxes, bytes, nullptr);
+                 },
+                 [this](const SandboxRequest& request) {
+                   return is_within_share(request) && budget_.fits_pids(promised_pids(request));
+                 }},
+                *this),
       filler_({io, budget_, launcher_, templates_, pools_, creator_, options_}, *this),
       gone_at_(options_.now()),
       tick_timer_(io) {
@@ -54,6 +62,7 @@ void SandboxAllocator::stop() {
   stopped_ = true;
   tick_timer_.cancel();
   creator_.stop();
+  reusable_.stop();
   filler_.stop();
   std::vector<WaiterPtr> waiting = being_created_;
   queue_.for_each([&](const WaiterPtr& waiter) { waiting.push_back(waiter); });
@@ -62,6 +71,7 @@ void SandboxAllocator::stop() {
     answer(*waiter, fail(Errc::kUnavailable, "the server is stopping"));
   }
   pools_.clear();
+  reusable_.clear();
 }
 
 void SandboxAllocator::attach_launcher(UniqueFd socket) {
@@ -114,15 +124,16 @@ void SandboxAllocator::enqueue(const WaiterPtr& waiter) {
   waiter->queued = true;
   Pool* pool = pools_.find(waiter->request.key);
   if (pool != nullptr && waiter->request.pooled && !waiter->request.cold &&
-      waiter->request.mounts.empty()) {
+      waiter->request.mounts.empty() && waiter->request.reuse.empty()) {
     waiter->counted = true;
     ++pool->waiting;
   }
+  reusable_.queued(waiter->request);
   queue_.push(waiter->request.owner, waiter);
 }
 
 void SandboxAllocator::uncount(Waiter& waiter) {
-  waiter.queued = false;
+  if (std::exchange(waiter.queued, false)) reusable_.left_queue(waiter.request);
   if (std::exchange(waiter.counted, false)) --pools_.find(waiter.request.key)->waiting;
 }
 
@@ -157,11 +168,21 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
     answer(*waiter, fail(possible.error()));
     return true;
   }
+  if (auto idle = reusable_.take(request, status.generation)) {
+    answer(*waiter, std::move(idle));
+    return true;
+  }
   if (!pressure_.full_reason().empty() || !is_within_share(request) ||
       !budget_.fits_pids(promised_pids(request))) {
     return false;
   }
   if (request.session) return serve_session(waiter, status);
+  // Without a runtime to fork, a sandbox of its own is all there is.
+  if (!request.reuse.empty() && templates_.request_runtime(name)) {
+    const Result<> coming = reusable_.create_for(*waiter);
+    if (!coming) answer(*waiter, fail(coming.error()));
+    return !coming.has_value();
+  }
   const Way way = way_for(request, status);
   if (way.pooled) {
     const PoolBounds bounds{status.description.pool_min, status.description.pool_max};
@@ -196,7 +217,7 @@ bool SandboxAllocator::hand_over(Pool& pool, const WaiterPtr& waiter) {
   const std::uint64_t bytes = promised(request);
   const std::uint64_t idle_bytes = options_.waiting_memory_bytes;
   const std::uint64_t more = bytes > idle_bytes ? bytes - idle_bytes : 0;
-  if (!pools_.make_room(budget_, 0, more, &pool)) return false;
+  if (!make_room(0, more, &pool)) return false;
   std::unique_ptr<Sandbox> sandbox = pool.take(pool_kind(request));
   sandbox->charge().change(bytes);
   sandbox->charge().give_to(request.owner, promised_pids(request));
@@ -222,9 +243,7 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
     if (kind == Pool::For::kNetwork) pool.drop_without_network((pool.idle() + 1) / 2);
   }
   while (pool.making < std::max(1u, pool.waiting) && creator_.may_create() &&
-         pools_.make_room(budget_, 1,
-                          std::max(promised(waiter->request), options_.waiting_memory_bytes),
-                          &pool)) {
+         make_room(1, std::max(promised(waiter->request), options_.waiting_memory_bytes), &pool)) {
     filler_.create_for(pool, status, PoolFiller::Demand::kWaiter);
   }
   return false;  // the first in the queue gets the new one
@@ -232,7 +251,7 @@ bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
 
 bool SandboxAllocator::serve_alone(const WaiterPtr& waiter, bool warm) {
   const std::uint64_t bytes = promised(waiter->request);
-  if (!creator_.may_create() || !pools_.make_room(budget_, 1, bytes, nullptr)) return false;
+  if (!creator_.may_create() || !make_room(1, bytes, nullptr)) return false;
   Charge charge(budget_, bytes);
   charge.give_to(waiter->request.owner, promised_pids(waiter->request));
   create_alone(waiter, warm, std::move(charge));
@@ -274,15 +293,6 @@ SandboxAllocator::Way SandboxAllocator::way_for(const SandboxRequest& request,
   return way;
 }
 
-std::uint64_t SandboxAllocator::promised(const SandboxRequest& request) const {
-  const std::uint64_t bytes = bytes_of(request.limits);
-  return request.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;
-}
-
-std::uint32_t SandboxAllocator::promised_pids(const SandboxRequest& request) const {
-  return request.session ? 0 : budget_.counted_pids(request.limits.pids);
-}
-
 Charge SandboxAllocator::charge_for_adopted(const Limits& limits) {
   SandboxRequest request;
   request.limits = limits;
@@ -292,22 +302,9 @@ Charge SandboxAllocator::charge_for_adopted(const Limits& limits) {
 
 void SandboxAllocator::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   const SandboxRequest& wanted = waiter->request;
-  wire::CreateSandbox create;
-  create.engine = wanted.key.engine;
-  create.template_name = wanted.key.template_name;
-  create.limits = wanted.limits;
-  create.mounts = wanted.mounts;
-  create.project = wanted.project;
-  create.tenant = tenant_number(wanted.project);
+  wire::CreateSandbox create = creation_of(wanted);
   create.warm = warm;
   create.hurry = warm;  // its run waits
-  create.session = wanted.session;
-  create.layer = wanted.layer;
-  create.make_layer = wanted.make_layer;
-  // A session's network is brought up when the gateway gets its sockets, perhaps much later.
-  create.network = wanted.session   ? NetworkStage::kPrepared
-                   : wanted.network ? NetworkStage::kUp
-                                    : NetworkStage::kNone;
   waiter->creating_since = options_.now();
   being_created_.push_back(waiter);
   creator_.create(
@@ -423,6 +420,7 @@ void SandboxAllocator::tick() {
   creator_.pass_overdue(now);
   fail_overdue(now);
   templates_.forget_unconfirmed();
+  reusable_.tick(now);
   pools_.tick(now, creator_.prepares_networks() ? IdlePools::WithoutNetwork::kRenew
                                                 : IdlePools::WithoutNetwork::kKeep);
   pump();
@@ -477,6 +475,7 @@ void SandboxAllocator::on_launcher_gone() {
   gone_at_ = options_.now();
   pressure_.launcher_lost();
   pools_.clear();
+  reusable_.clear();
   templates_.launcher_lost();
 }
 

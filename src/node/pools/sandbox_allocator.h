@@ -7,6 +7,7 @@
 // of acquire() are those of RunService::run().
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "node/pools/fair_queue.h"
 #include "node/pools/idle_pools.h"
 #include "node/pools/pool_filler.h"
+#include "node/pools/reusable_sandboxes.h"
 #include "node/pools/sandbox_creator.h"
 #include "node/pools/sandbox_request.h"
 #include "node/pools/sandbox_waiter.h"
@@ -46,6 +48,9 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   // A sandbox that was never used, and that no other request will get. Null when cancelled.
   Task<std::unique_ptr<Sandbox>> acquire(SandboxRequest request,
                                          std::shared_ptr<CancelFlag> cancel);
+  // The call in a reusable sandbox has ended in order: it is cleaned for the next one, or destroyed
+  // if it has served enough. Its run still waits for its end.
+  void recycle(Sandbox& sandbox) { reusable_.recycle(sandbox); }
   // A run has its sandbox, or is done with it: pools are filled rather when there is none.
   void run_began() { filler_.run_began(); }
   void run_ended() { filler_.run_ended(); }
@@ -91,6 +96,13 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   bool serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus& status);
   bool serve_alone(const WaiterPtr& waiter, bool warm);
   bool serve_session(const WaiterPtr& waiter, const TemplateStatus& status);
+  // As IdlePools::make_room(), and gives up reusable sandboxes that are idle.
+  bool make_room(std::uint32_t sandboxes, std::uint64_t bytes, const Pool* except) {
+    while (!pools_.make_room(budget_, sandboxes, bytes, except)) {
+      if (!reusable_.drop_one()) return false;
+    }
+    return true;
+  }
   bool hand_over(Pool& pool, const WaiterPtr& waiter);
   // An error that waiting does not mend.
   Result<> check(const SandboxRequest& request, const TemplateStatus& status) const;
@@ -103,8 +115,13 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   bool has_its_share(const std::string& owner) const;
   // With this request the owner still leaves room for others.
   bool is_within_share(const SandboxRequest& request) const;
-  std::uint64_t promised(const SandboxRequest& request) const;
-  std::uint32_t promised_pids(const SandboxRequest& request) const;
+  std::uint64_t promised(const SandboxRequest& request) const {
+    const std::uint64_t bytes = bytes_of(request.limits);
+    return request.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;
+  }
+  std::uint32_t promised_pids(const SandboxRequest& request) const {
+    return request.session ? 0 : budget_.counted_pids(request.limits.pids);
+  }
 
   void create_alone(const WaiterPtr& waiter, bool warm, Charge charge);
   void alone_created(const WaiterPtr& waiter, SandboxCreation& creation,
@@ -136,6 +153,7 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   IdlePools pools_;
   WantedPools wanted_pools_;
   SandboxCreator creator_;
+  ReusableSandboxes reusable_;
   PoolFiller filler_;
   std::function<void(const TemplateStatus&)> on_template_change_;
   FairQueue<WaiterPtr> queue_;

@@ -51,7 +51,7 @@ bool SandboxCreator::may_create() const {
 }
 
 void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done done,
-                            std::function<void()> on_overdue) {
+                            std::function<void()> on_overdue, std::unique_ptr<ReuseSlot> reuse) {
   ++creating_;
   auto sockets = make_sandbox_sockets(request.session);
   const auto creation = std::make_shared<SandboxCreation>(
@@ -63,7 +63,8 @@ void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done don
                       request.session,
                       false,
                       false,
-                      std::move(on_overdue)});
+                      std::move(on_overdue),
+                      std::move(reuse)});
   creations_.push_back(creation);
   auto finished = [this, gone = gone_, creation,
                    done = std::move(done)](Result<wire::SandboxCreated> created) {
@@ -95,7 +96,32 @@ void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCre
         created->has_network ? Clock::time_point{} : options_.now() + kWithoutNetwork;
   }
   done(*creation, std::make_unique<Sandbox>(io_, launcher_, *created, std::move(creation->socket),
-                                            std::move(creation->charge), creation->make));
+                                            std::move(creation->charge), creation->make,
+                                            std::move(creation->reuse)));
+}
+
+bool SandboxCreator::recycle(Sandbox& sandbox, bool hurry, Done done) {
+  auto sockets = make_sandbox_sockets(false);
+  if (!sockets) return false;
+  const auto shared = std::make_shared<CreationPtr>();
+  auto finished = [this, gone = gone_, shared,
+                   done = std::move(done)](Result<wire::SandboxCreated> created) {
+    if (*gone) return;
+    SandboxCreation& creation = **shared;
+    if (!created) return done(creation, fail(std::move(created.error())));
+    done(creation, std::make_unique<Sandbox>(io_, launcher_, *created, std::move(creation.socket),
+                                             std::move(creation.charge), creation.make,
+                                             std::move(creation.reuse)));
+  };
+  Sandbox::HandedOn handed_on =
+      sandbox.recycle(hurry, std::move(sockets->sent.front()), std::move(finished));
+  *shared = std::make_shared<SandboxCreation>(
+      SandboxCreation{.socket = std::move(sockets->ours),
+                      .charge = std::move(handed_on.charge),
+                      .make = {.warm = true, .waits = true, .made_at = options_.now()},
+                      .template_name = {},
+                      .reuse = std::move(handed_on.reuse)});
+  return true;
 }
 
 bool SandboxCreator::runtime_was_missing(const SandboxCreation& creation, const Error& error) {

@@ -32,6 +32,7 @@ struct SandboxCreation {
   bool late = false;     // its runtime takes long: it no longer counts as under way
   bool overdue = false;  // and no other of its template comes: another is created in its place
   std::function<void()> on_overdue = {};
+  std::unique_ptr<ReuseSlot> reuse = {};  // of a reusable one
 };
 
 class SandboxCreator {
@@ -58,7 +59,11 @@ class SandboxCreator {
   // `done` is called once, later, never from in here. `on_overdue` is called at most once, before
   // it: the creation is held up by a runtime that does not come.
   void create(wire::CreateSandbox request, Charge charge, Done done,
-              std::function<void()> on_overdue = {});
+              std::function<void()> on_overdue = {}, std::unique_ptr<ReuseSlot> reuse = nullptr);
+  // The call in a reusable sandbox is over: it is cleaned for the next one. As create(), but it
+  // takes no place among those that are being created. False: it cannot be, and `done` is not
+  // called.
+  bool recycle(Sandbox& sandbox, bool hurry, Done done);
   const EngineFigures& made() const { return made_; }
   // Learns from an error that `done` was given: when to ask again, and for what.
   void note_refusal(const SandboxCreation& creation, const Error& error);

@@ -29,6 +29,7 @@ SandboxRequest sandbox_request_for(const RunJob& job, bool again) {
   request.owner = job.owner;
   request.project = job.project;
   request.network = !job.net.is_none();
+  if (!again && !job.reuse.empty()) request.reuse = job.template_name + " " + job.reuse;
   return request;
 }
 

@@ -92,6 +92,7 @@ Task<> RunAttempt::run_in_sandbox(RuntimeKind runtime) {
   report_.sandbox = sandbox_->id().str();
   report_.outcome.engine = job_.engine;
   report_.outcome.walls = sandbox_->walls();
+  if (const ReuseSlot* slot = sandbox_->reuse()) report_.reused = slot->calls;
   CO_TRY_OK(check_grade(job_.engine, sandbox_->walls(), job_.min_grade));
   mode_ = job_.exec               ? StartMode::kProgram
           : sandbox_->make().warm ? StartMode::kWarmRuntime
@@ -380,7 +381,14 @@ void RunAttempt::begin_end() {
                               report->set(std::move(figures));
                             });
   }
+  if (may_be_recycled()) context_.allocator.recycle(*sandbox_);
   sandbox_->begin_destroy();
+}
+
+// Anything but an orderly end may have left something that the agent does not know of.
+bool RunAttempt::may_be_recycled() const {
+  return sandbox_->can_be_recycled() && !stopped_ && !overdue_ && !network_failed_ && exited_ &&
+         exited_->signal == 0 && link_open_;
 }
 
 boost::asio::awaitable<void> RunAttempt::await_network_report() {

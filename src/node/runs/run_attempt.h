@@ -51,6 +51,7 @@ class RunAttempt final : public ActiveRun {
   boost::asio::awaitable<void> fetch_files();
   void open_network();
   void begin_end();
+  bool may_be_recycled() const;
   boost::asio::awaitable<void> await_network_report();
   Task<> finish();
   void fill_outcome();

@@ -54,6 +54,9 @@ struct RunJob {
   std::string owner;
   std::string project;  // for mounts that are for some projects only
   net::NetPolicy net;   // what it may reach
+  // Its sandbox may have served earlier runs with the same text here, and may serve later ones.
+  // Empty: it is never used again.
+  std::string reuse;
 };
 
 struct OutputFile {
@@ -62,8 +65,10 @@ struct OutputFile {
 };
 
 struct RunReport {
-  Outcome outcome;                   // out and err are empty: the sink had them
-  bool warm = false;                 // the code ran in an interpreter that was waiting
+  Outcome outcome;    // out and err are empty: the sink had them
+  bool warm = false;  // the code ran in an interpreter that was waiting
+  // How many runs this sandbox had served before; nothing: it is used once.
+  std::optional<std::uint32_t> reused;
   std::vector<std::string> results;  // JSON lines of the runtime, bounded, not yet parsed
   bool results_truncated = false;
   std::vector<OutputFile> files;

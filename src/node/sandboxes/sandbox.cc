@@ -18,7 +18,8 @@ UniqueFd non_blocking(UniqueFd fd) {
 }  // namespace
 
 Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
-                 const wire::SandboxCreated& created, UniqueFd socket, Charge charge, Make make)
+                 const wire::SandboxCreated& created, UniqueFd socket, Charge charge, Make make,
+                 std::unique_ptr<ReuseSlot> reuse)
     : launcher_(launcher),
       id_(created.id),
       walls_(created.walls),
@@ -27,7 +28,8 @@ Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
       charge_(std::move(charge)),
       // Registered with the reactor now, and not when a run waits for it.
       socket_(io, non_blocking(std::move(socket))),
-      make_(make) {
+      make_(make),
+      reuse_(std::move(reuse)) {
   launcher_.add(*this);
 }
 
@@ -53,6 +55,14 @@ void Sandbox::take(const Limits& limits, Network network) {
 void Sandbox::begin_destroy() {
   if (ended_ || lost_ || std::exchange(destroying_, true)) return;
   launcher_.destroy(id_);
+}
+
+Sandbox::HandedOn Sandbox::recycle(bool hurry, UniqueFd end,
+                                   std::function<void(Result<wire::SandboxCreated>)> done) {
+  GBX_ASSERT(can_be_recycled());
+  destroying_ = true;
+  launcher_.recycle(id_, hurry, std::move(end), std::move(done));
+  return {std::move(charge_), std::move(reuse_)};
 }
 
 void Sandbox::end(Ended ended) {

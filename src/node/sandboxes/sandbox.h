@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "base/id.h"
@@ -14,6 +15,7 @@
 #include "node/async/watched_fd.h"
 #include "node/node_options.h"
 #include "node/pools/budget.h"
+#include "node/sandboxes/reuse_slot.h"
 #include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::node {
@@ -35,7 +37,7 @@ class Sandbox {
   };
 
   Sandbox(boost::asio::io_context& io, LauncherLink& launcher, const wire::SandboxCreated& created,
-          UniqueFd socket, Charge charge, Make make);
+          UniqueFd socket, Charge charge, Make make, std::unique_ptr<ReuseSlot> reuse = nullptr);
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
   ~Sandbox();
@@ -59,6 +61,18 @@ class Sandbox {
   enum class Network : bool { kNone, kUp };
   void take(const Limits& limits, Network network);
   void begin_destroy();
+  // Of a reusable one, whose call is over: it ends for its run, and serves the next call under the
+  // same id. Its charge and its slot go with it.
+  struct HandedOn {
+    Charge charge;
+    std::unique_ptr<ReuseSlot> reuse;
+  };
+  // Null: it is not reusable, or was handed on.
+  ReuseSlot* reuse() const { return reuse_.get(); }
+  bool can_be_recycled() const { return reuse_ && !ended_ && !lost_ && !destroying_; }
+  // `end`: the agent's, of the next call's socket. `done` is called later, never from in here.
+  HandedOn recycle(bool hurry, UniqueFd end,
+                   std::function<void(Result<wire::SandboxCreated>)> done);
   // From now on it ends only by begin_destroy(): a session outlives the server.
   void outlive() { outlives_ = true; }
   UniqueFd release_socket() { return socket_.release(); }
@@ -82,6 +96,7 @@ class Sandbox {
   Charge charge_;
   WatchedFd socket_;
   Make make_;
+  std::unique_ptr<ReuseSlot> reuse_;
   std::uint16_t cpu_weight_ = wire::kFullCpuWeight;
   std::uint64_t tenant_ = 0;
   bool given_ = false;

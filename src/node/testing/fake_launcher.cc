@@ -151,6 +151,8 @@ void FakeLauncher::on_message() {
       return say(wire::SandboxRefused{0, Errc::kNotFound, 0, "there is no such sandbox"});
     }
     end(destroy->id.str(), EndReason::kDestroyed);
+  } else if (const auto* recycling = std::get_if<wire::RecycleSandbox>(&request)) {
+    recycle(*recycling, std::move(received->fds.at(0)));
   } else if (std::holds_alternative<wire::PrepareTemplate>(request)) {
     ++prepared;
   } else if (const auto* define = std::get_if<wire::DefineTemplate>(&request)) {
@@ -269,6 +271,25 @@ void FakeLauncher::create(Making making) {
   for (Making& held : std::exchange(held_, {})) make(std::move(held));
 }
 
+// As a new sandbox under the old one's id.
+void FakeLauncher::recycle(const wire::RecycleSandbox& request, UniqueFd socket) {
+  recycled.push_back(request.hurry);
+  const bool was_there = agents_.contains(request.id.str());
+  end(request.id.str(), EndReason::kDestroyed);
+  if (!was_there || refuses_recycling) {
+    wire::SandboxRefused refused = refuses_recycling.value_or(
+        wire::SandboxRefused{0, Errc::kNotFound, 0, "there is no such sandbox"});
+    refused.seq = request.seq;
+    return say(refused);
+  }
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  const auto agent = std::make_shared<Agent>(io_, std::move(socket), request.id);
+  agent->waits = true;
+  agents_.emplace(request.id.str(), agent);
+  alive.insert(request.id.str());
+  say(wire::SandboxCreated{request.seq, request.id, walls, generation, false});
+}
+
 void FakeLauncher::release_creates() {
   held_.splice(held_.begin(), stuck_);
   for (Making& held : std::exchange(held_, {})) make(std::move(held));
@@ -305,6 +326,7 @@ void FakeLauncher::make(Making making) {
   if (!request.layer.empty()) made_with_layer.emplace_back(request.layer, request.make_layer);
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
+  if (request.reusable) ++created_reusable;
   if (request.hurry) ++created_in_hurry;
   templates.push_back(request.template_name);
   tenants.push_back(request.tenant);

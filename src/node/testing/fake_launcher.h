@@ -84,6 +84,9 @@ class FakeLauncher {
   int created_waiting = 0;
   int created_in_hurry = 0;
   int destroyed = 0;
+  int created_reusable = 0;
+  std::vector<bool> recycled;  // of each: whether in a hurry
+  std::optional<wire::SandboxRefused> refuses_recycling;
   int prepared = 0;
   std::size_t most_creates_at_once = 0;
   std::map<std::string, TemplateDefinition> defined;  // by id, since it was connected to
@@ -115,6 +118,7 @@ class FakeLauncher {
     bool frozen = false;
   };
   void create(Making making);
+  void recycle(const wire::RecycleSandbox& request, UniqueFd socket);
   void make(Making making);
   void make_session(Making making);
   void list(std::uint32_t seq);

@@ -27,6 +27,7 @@ enum PlanKind : std::uint8_t {
   kPlanPlaces,
   kPlanJoinRefused,
   kPlanRaise,
+  kPlanClean,
 };
 
 ByteWriter begin_plan(PlanKind kind) {
@@ -76,6 +77,7 @@ struct PlanEncoder {
     writer.number(basics.shares.open_files);
     writer.number(basics.shares.inotify_instances);
     writer.number(basics.shares.inotify_watches);
+    writer.number(static_cast<std::uint8_t>(basics.reusable));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxPlan& plan) const {
@@ -105,6 +107,9 @@ struct PlanEncoder {
   }
   std::vector<std::byte> operator()(const RaiseNetwork&) const {
     return begin_plan(kPlanRaise).take();
+  }
+  std::vector<std::byte> operator()(const CleanSandbox&) const {
+    return begin_plan(kPlanClean).take();
   }
   std::vector<std::byte> operator()(const JoinRuntime& join) const {
     ByteWriter writer = begin_plan(kPlanPlaces);
@@ -208,7 +213,8 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       shares.open_files = from.number<std::uint32_t>();
       shares.inotify_instances = from.number<std::uint32_t>();
       shares.inotify_watches = from.number<std::uint32_t>();
-      message = SandboxBasics{cgroups, static_cast<NetworkStage>(network), shares};
+      const bool reusable = from.number<std::uint8_t>() == 1;
+      message = SandboxBasics{cgroups, static_cast<NetworkStage>(network), shares, reusable};
       break;
     }
     case kPlanSealed: {
@@ -218,6 +224,9 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
     }
     case kPlanRaise:
       message = RaiseNetwork{};
+      break;
+    case kPlanClean:
+      message = CleanSandbox{};
       break;
     case kPlanPlaces:
       message = JoinRuntime{from.number<std::uint32_t>()};

@@ -12,6 +12,13 @@
 //   agent -> launcher    RuntimeReady  (a runtime waits in the sandbox) or SandboxFailed
 //   launcher -> agent    SandboxTaken  (the client's link goes along; a spare waits here)
 //
+// The agent of a reusable sandbox keeps its socket to the launcher. After each call:
+//
+//   launcher -> agent    CleanSandbox (the call is over; a new scratch goes along)
+//   agent -> launcher    JoinRuntime    (nothing of the call is left; what the next runtime needs
+//                                        goes along), or it exits and the sandbox ends
+//   agent -> launcher    RuntimeReady, and so on as above
+//
 // A session's agent keeps its socket to the launcher for as long as it lives:
 //
 //   agent -> launcher    JoinRuntime   (a runtime is to be joined; its descriptors go along)
@@ -22,6 +29,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <variant>
@@ -74,11 +82,13 @@ struct SandboxBasics {
   std::uint8_t cgroups = 0;
   NetworkStage network = NetworkStage::kNone;
   SandboxShares shares;
+  // Serves one call after the other, each with a runtime and writable files of its own.
+  bool reusable = false;
   bool operator==(const SandboxBasics&) const = default;
 };
 
 // Descriptors of a plan, in this order: root, usr, shm, its boot id, of a session its upper (the
-// root of its writable filesystem), then one per mount.
+// root of its writable filesystem), of a reusable sandbox its first scratch, then one per mount.
 struct SandboxPlan {
   Limits limits;
   bool memory_is_bounded = true;    // by a cgroup; else rlimits stand in
@@ -127,10 +137,11 @@ struct SandboxTaken {
   bool operator==(const SandboxTaken&) const = default;
 };
 
-// Descriptors: kDescriptorsOfARuntime for it. The launcher opens the sandbox's namespaces itself.
-// If all is well nothing is answered: the zygote's child takes the descriptors, and dies if their
-// other ends are closed. RuntimeReady or SandboxFailed say that it has, or never will;
-// the next JoinRuntime says the same.
+// Descriptors: kDescriptorsOfARuntime for it, of a reusable sandbox then the Landlock ruleset if
+// the kernel has Landlock. The launcher has the sandbox's namespaces, or opens them itself. If all
+// is well nothing is answered: the zygote's child takes the descriptors, and dies if their other
+// ends are closed. RuntimeReady or SandboxFailed say that it has, or never will; the next
+// JoinRuntime says the same.
 struct JoinRuntime {
   std::uint32_t ticket = 0;
   bool operator==(const JoinRuntime&) const = default;
@@ -145,9 +156,21 @@ struct RaiseNetwork {
   bool operator==(const RaiseNetwork&) const = default;
 };
 
-using PlanMessage =
-    std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
-                 SandboxFailed, RuntimeReady, SandboxTaken, JoinRuntime, JoinRefused, RaiseNetwork>;
+// All that the guest of a reusable sandbox can write to: one tmpfs, seen at these places. Its
+// descriptors are a mount for each of them, then the tmpfs itself, which is closed when these are
+// attached. Made by the launcher: of a tmpfs that is mounted inside, /proc/mounts would show the
+// owner by its number on the host.
+inline constexpr const char* kScratchPlaces[] = {"/home", "/tmp", "/var/tmp", "/dev/shm"};
+inline constexpr std::size_t kDescriptorsOfAScratch = std::size(kScratchPlaces) + 1;
+
+// Descriptors: a new scratch.
+struct CleanSandbox {
+  bool operator==(const CleanSandbox&) const = default;
+};
+
+using PlanMessage = std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan,
+                                 SandboxSealed, SandboxFailed, RuntimeReady, SandboxTaken,
+                                 JoinRuntime, JoinRefused, RaiseNetwork, CleanSandbox>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

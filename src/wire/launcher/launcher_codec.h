@@ -28,6 +28,7 @@ enum LauncherKind : std::uint8_t {
   kDropLayer,
   kListLayers,
   kMeasureHost,
+  kRecycle,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,

@@ -31,6 +31,14 @@ struct LauncherMessageEncoder {
     writer.text(create.layer);
     writer.number(static_cast<std::uint8_t>(create.make_layer));
     writer.number(create.tenant);
+    writer.number(static_cast<std::uint8_t>(create.reusable));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const RecycleSandbox& recycle) const {
+    ByteWriter writer = begin_launcher_message(kRecycle);
+    writer.number(recycle.seq);
+    writer.text(recycle.id.str());
+    writer.number(static_cast<std::uint8_t>(recycle.hurry));
     return writer.take();
   }
   std::vector<std::byte> operator()(const TakeSandbox& take) const {
@@ -158,8 +166,9 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   create.layer = from.text(kLayerIdSize);
   const auto make_layer = from.number<std::uint8_t>();
   create.tenant = from.number<std::uint64_t>();
-  if (!from.finished() || warm > 1 || hurry > 1 || waits > 1 || session > 1 || make_layer > 1 ||
-      (!create.layer.empty() && !is_layer_id(create.layer)) ||
+  const auto reusable = from.number<std::uint8_t>();
+  if (!from.finished() || reusable > 1 || warm > 1 || hurry > 1 || waits > 1 || session > 1 ||
+      make_layer > 1 || (!create.layer.empty() && !is_layer_id(create.layer)) ||
       network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
     return malformed_launcher_message();
   }
@@ -169,6 +178,7 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   create.waits = waits == 1;
   create.session = session == 1;
   create.make_layer = make_layer == 1;
+  create.reusable = reusable == 1;
   return create;
 }
 
@@ -241,6 +251,13 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
         return malformed_launcher_message();
       }
       return TakeSandbox{std::move(*id), limits, network_up == 1, cpu_weight, tenant};
+    }
+    case kRecycle: {
+      const auto seq = from.number<std::uint32_t>();
+      auto id = get_sandbox_id(from);
+      const auto hurry = from.number<std::uint8_t>();
+      if (!id || !from.finished() || hurry > 1) return malformed_launcher_message();
+      return RecycleSandbox{seq, std::move(*id), hurry == 1};
     }
     case kBecomeServer:
       if (!from.finished()) return malformed_launcher_message();

@@ -73,6 +73,9 @@ struct CreateSandbox {
   // Whose share of the host it uses, as a server says: an opaque number, the same for all sandboxes
   // of a project. 0: of no project in particular.
   std::uint64_t tenant = 0;
+  // Of a warm one that waits: it serves one call after the other (RecycleSandbox). Its limits are
+  // those of every call, and no directory of the host can be written in it.
+  bool reusable = false;
   bool operator==(const CreateSandbox&) const = default;
 };
 // Gives a waiting sandbox to a run, with the run's limits. Not answered on success: the agent
@@ -86,6 +89,16 @@ struct TakeSandbox {
   std::uint16_t cpu_weight = kFullCpuWeight;
   std::uint64_t tenant = 0;  // as CreateSandbox's
   bool operator==(const TakeSandbox&) const = default;
+};
+// The call in a reusable sandbox is over. Answered by SandboxEnded with what the call used; then,
+// when nothing of the call is left and a new runtime waits in it, by SandboxCreated with this `seq`
+// and the same id, or by SandboxRefused: it is ended. Descriptor: the agent's end of the socket for
+// the next call.
+struct RecycleSandbox {
+  std::uint32_t seq = 0;
+  SandboxId id;
+  bool hurry = false;  // as CreateSandbox's
+  bool operator==(const RecycleSandbox&) const = default;
 };
 struct DestroySandbox {
   SandboxId id;
@@ -174,10 +187,10 @@ struct MeasureHost {
   std::uint32_t seq = 0;
   bool operator==(const MeasureHost&) const = default;
 };
-using LauncherRequest =
-    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate,
-                 ListSandboxes, FreezeSandbox, MeasureSandbox, DefineTemplate, ForgetTemplate,
-                 LendNetwork, KeepLayer, NoteLayer, DropLayer, ListLayers, MeasureHost>;
+using LauncherRequest = std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer,
+                                     PrepareTemplate, ListSandboxes, FreezeSandbox, MeasureSandbox,
+                                     DefineTemplate, ForgetTemplate, LendNetwork, KeepLayer,
+                                     NoteLayer, DropLayer, ListLayers, MeasureHost, RecycleSandbox>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {

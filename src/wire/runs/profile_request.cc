@@ -100,6 +100,15 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   if (!requested.image.empty() && !requested.dependencies.empty()) {
     return fields.bad("image", "cannot be combined with dependencies yet");
   }
+  TRY(const auto reuse, fields.text("reuse", 16));
+  if (reuse) {
+    const ReuseMode* known = parse_reuse(*reuse);
+    if (known == nullptr) return fields.bad("reuse", "must be never or sandbox");
+    requested.reuse = *known;
+  }
+  if (!requested.image.empty() && requested.reuse != ReuseMode::kNever) {
+    return fields.bad("reuse", "cannot be combined with an image, whose runs start cold");
+  }
   TRY_OK(fields.finish());
   requested.wall = optional_ms(timeout_ms);
   requested.cpu_time = optional_ms(cpu_ms);

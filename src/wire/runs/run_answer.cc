@@ -142,6 +142,7 @@ std::string finish_fields(json::object object, const RunAnswer& answer) {
   if (!answer.profile.empty()) object["profile"] = answer.profile;
   if (!answer.template_name.empty()) object["template"] = answer.template_name;
   object["warm"] = answer.warm;
+  if (answer.reused) object["reused"] = *answer.reused;
   if (answer.packages) {
     json::object packages{{"layer", to_utf8(answer.packages->layer)},
                           {"built", answer.packages->built},

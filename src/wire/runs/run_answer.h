@@ -38,6 +38,7 @@ struct RunAnswer {
   std::string profile;      // its hash
   std::string template_name;
   bool warm = false;
+  std::optional<std::uint32_t> reused{};  // by so many runs before; nothing: it was used once
   bool cancelled = false;
   std::chrono::microseconds queued{0};
   std::optional<NetworkFigures> network;         // nothing: it had none

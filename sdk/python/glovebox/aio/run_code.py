@@ -37,6 +37,7 @@ async def run(
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
+    reuse: Optional[str] = None,
     min_grade: Optional[str] = None,
     engine: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
@@ -75,6 +76,10 @@ async def run(
         :class:`~glovebox.Dependencies`. The server installs them once, before the first run that needs them. It
         raises :class:`~glovebox.DependencyError` for packages that cannot be installed. ``on_build`` is called with
         the steps: ``on_build=print``; without it they are shown on a terminal.
+    :param reuse: ``"sandbox"``: the sandbox may serve several runs of Python code with the same key and limits,
+        one after the other; the process and everything that it can write are new for each run. It is much faster
+        for many small runs that need no protection from each other. ``result.reused`` says how many there were
+        before.
     :param cold: use a fresh interpreter instead of a fork of a warm one.
     :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
     :param engine: use this engine, one that the server lists as usable (``GET /v1/engines``).
@@ -115,6 +120,7 @@ async def run(
         fs=fs,
         net=net,
         dependencies=dependencies,
+        reuse=reuse,
         min_grade=min_grade,
         engine=engine,
         on_stdout=on_stdout,

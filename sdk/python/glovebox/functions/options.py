@@ -44,6 +44,7 @@ class Options:
     include: Sequence[str] = ()
     min_grade: Optional[str] = None
     cold: bool = False
+    reuse: Optional[str] = None
     large_result: bool = False
     show_output: bool = True
     on_build: Optional[OnBuild] = None
@@ -92,6 +93,7 @@ class Options:
             output_kb=self.output_kb,
             fs=self.fs,
             net=self.net,
+            reuse=self.reuse,
         )
 
     def request(self, template: Optional[str]) -> Dict[str, Any]:

@@ -280,6 +280,8 @@ class RunResult(_ValueMixin):
     profile: str = field(default="", repr=False)
     template: str = ""
     warm: bool = False
+    #: How many runs the sandbox had served before; None if it was used once.
+    reused: Optional[int] = None
     dependencies: Optional[PreparedSet] = field(default=None, repr=False)
     request_id: str = field(default="", repr=False)
     stdout_base64: Optional[str] = field(default=None, repr=False)
@@ -354,6 +356,8 @@ class InvokeResult(_OutputMixin):
     profile: str = field(default="", repr=False)
     template: str = ""
     warm: bool = False
+    #: How many runs the sandbox had served before; None if it was used once.
+    reused: Optional[int] = None
     dependencies: Optional[PreparedSet] = field(default=None, repr=False)
     aws_request_id: str = field(default="", repr=False)
     request_id: str = field(default="", repr=False)

@@ -64,19 +64,23 @@ def canonical_text(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BAS
     >>> canonical_text({"cpus": 0.5, "memory_mb": 64})[:40]
     '{"cpu_ms":0,"cpu_thousandths":500,"disk_'
     """
-    unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "dependencies", "mounts", "net"})
+    unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "dependencies", "mounts", "net", "reuse"})
     if unknown:
         raise ValueError(f"profile: {unknown[0]} is an unknown field")
     numbers = {name: _number(profile, defaults, name) for name in _BOUNDS}
     # A profile without packages does not mention them.
     packages = canonical_dependencies(profile.get("dependencies"))
     packages = packages and f'"dependencies":{packages},'
+    reuse = profile.get("reuse", "never")
+    if reuse not in ("never", "sandbox"):
+        raise ValueError('reuse must be "never" or "sandbox"')
+    reuse_text = "" if reuse == "never" else f'"reuse":"{reuse}",'
     return (
         f'{{"cpu_ms":{numbers["cpu_ms"]},"cpu_thousandths":{_cpus(profile, defaults)},'
         f'{packages}"disk_bytes":{numbers["disk_mb"] << 20},"disk_inodes":{DISK_INODES},'
         f'"memory_bytes":{numbers["memory_mb"] << 20},"mounts":{_mounts_text(profile.get("mounts") or [])},'
         f'"net":{canonical_net(profile.get("net"))},"output_bytes":{numbers["output_kb"] * 1024},'
-        f'"pids":{numbers["pids"]},"timeout_ms":{numbers["timeout_ms"]}}}'
+        f'"pids":{numbers["pids"]},{reuse_text}"timeout_ms":{numbers["timeout_ms"]}}}'
     )
 
 

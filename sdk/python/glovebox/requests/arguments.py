@@ -61,6 +61,7 @@ def profile_fields(
     fs: Union[str, Iterable[str]] = (),
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
+    reuse: Optional[str] = None,
 ) -> Dict[str, Any]:
     """The ``profile`` of a run or a sandbox: only the fields that were given."""
     profile: Dict[str, Any] = {}
@@ -75,6 +76,7 @@ def profile_fields(
         ("output_kb", output_kb),
         ("net", net_field(net)),
         ("dependencies", dependencies_field(dependencies)),
+        ("reuse", reuse_field(reuse)),
     ):
         if value is not None:
             profile[name] = value
@@ -82,6 +84,12 @@ def profile_fields(
     if mounts:
         profile["mounts"] = mounts
     return profile
+
+
+def reuse_field(reuse: Optional[str]) -> Optional[str]:
+    if reuse not in (None, "never", "sandbox"):
+        raise ValueError(f'reuse must be "never" or "sandbox", not {reuse!r}')
+    return None if reuse == "never" else reuse
 
 
 def add_build_time(seconds: float, profile: Mapping[str, Any]) -> float:

@@ -93,6 +93,7 @@ def run_request(
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
+    reuse: Optional[str] = None,
     min_grade: Optional[str] = None,
     engine: Optional[str] = None,
     idempotency_key: Optional[str] = None,
@@ -143,6 +144,7 @@ def run_request(
         fs=fs,
         net=net,
         dependencies=dependencies,
+        reuse=reuse,
     )
     if profile:
         body["profile"] = profile

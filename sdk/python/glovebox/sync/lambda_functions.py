@@ -50,6 +50,7 @@ class Functions:
         fs: Iterable[str] = (),
         net: Optional[Net] = None,
         dependencies: Optional[AnyDependencies] = None,
+        reuse: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> InvokeResult:
@@ -84,6 +85,7 @@ class Functions:
                 fs=fs,
                 net=net,
                 dependencies=dependencies,
+                reuse=reuse,
                 idempotency_key=idempotency_key,
                 request_timeout=request_timeout,
             )

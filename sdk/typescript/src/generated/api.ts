@@ -3019,6 +3019,14 @@ export interface components {
              *     `/bin/sh`), which always starts cold.
              */
             image?: string;
+            /**
+             * @description Runs of Python code only. `sandbox`: the sandbox may have served earlier runs of the same
+             *     key and profile, and may serve later ones. The process and everything that can be
+             *     written are new for each run; see docs/functions.md.
+             * @default never
+             * @enum {string}
+             */
+            reuse?: "never" | "sandbox";
         };
         /**
          * @description Packages to install before the code runs: from pip for a Python template, from npm for a
@@ -3323,6 +3331,8 @@ export interface components {
             profile: string;
             template: string;
             warm: boolean;
+            /** @description How many runs this sandbox had served before; absent without `reuse`. */
+            reused?: number;
             dependencies?: components["schemas"]["PreparedSet"];
         };
         RunAnswer: components["schemas"]["RunExit"] & {
@@ -3420,6 +3430,8 @@ export interface components {
             profile: string;
             template: string;
             warm: boolean;
+            /** @description How many runs this sandbox had served before; absent without `reuse`. */
+            reused?: number;
             dependencies?: components["schemas"]["PreparedSet"];
             metrics: components["schemas"]["RunMetrics"];
             stdout: string;

@@ -18,16 +18,19 @@
 #include <vector>
 
 #include "base/fd_message.h"
+#include "guest/agent/init/call_cleaner.h"
 #include "guest/agent/init/guest_ids.h"
+#include "guest/agent/init/namespace_quotas.h"
 #include "guest/agent/init/proc_mask.h"
 #include "guest/agent/init/root_view.h"
 #include "guest/agent/init/sandbox_wait.h"
+#include "guest/agent/init/scratch.h"
+#include "guest/agent/init/serve_calls.h"
 #include "guest/agent/run/program.h"
 #include "guest/agent/run/runtime.h"
 #include "guest/agent/run/serve.h"
 #include "guest/agent/session/session_agent.h"
 #include "guest/agent/session/session_child.h"
-#include "sys/file.h"
 #include "sys/landlock.h"
 #include "sys/loopback.h"
 #include "sys/own_network.h"
@@ -54,6 +57,10 @@ struct Setup {
   int landlock_abi = 0;
   UniqueFd landlock;
   WallSet walls;
+  // Of a sandbox that serves one call after the other.
+  bool reusable = false;
+  std::vector<UniqueFd> scratch;  // wire::kScratchPlaces
+  std::optional<CallCleaner> cleaner;
 };
 
 Result<> errno_result(const char* what, int error) {
@@ -132,6 +139,7 @@ Result<> receive_basics(Setup& setup) {
   }
   setup.network = basics->network;
   setup.shares = basics->shares;
+  setup.reusable = basics->reusable;
   setup.dev = std::move(received.fds.front());
   setup.cgroups.assign(std::make_move_iterator(received.fds.begin() + 1),
                        std::make_move_iterator(received.fds.end()));
@@ -144,7 +152,9 @@ Result<> receive_setup_plan(Setup& setup) {
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
   const std::size_t upper = plan != nullptr && plan->session ? 1 : 0;
-  if (plan == nullptr || received.fds.size() != kFirstMountFd + upper + plan->mounts.size()) {
+  const std::size_t scratch = setup.reusable ? wire::kDescriptorsOfAScratch : 0;
+  if (plan == nullptr ||
+      received.fds.size() != kFirstMountFd + upper + scratch + plan->mounts.size()) {
     return fail(Errc::kProtocol, "the launcher's second message is not a SandboxPlan");
   }
   setup.plan = std::move(*plan);
@@ -153,6 +163,10 @@ Result<> receive_setup_plan(Setup& setup) {
     setup.upper = std::move(setup.mounts[kFirstMountFd]);
     setup.mounts.erase(setup.mounts.begin() + kFirstMountFd);
   }
+  const auto first = setup.mounts.begin() + kFirstMountFd;
+  const auto last = first + static_cast<std::ptrdiff_t>(scratch);
+  setup.scratch.assign(std::make_move_iterator(first), std::make_move_iterator(last));
+  setup.mounts.erase(first, last);
   return {};
 }
 
@@ -241,43 +255,14 @@ Result<> hide_cgroups(Setup& setup) {
 }
 
 Result<> set_quotas(Setup& setup) {
-  struct Quota {
-    const char* name;
-    std::uint32_t most;
-  };
-  // No namespace below this one, and a share of inotify that leaves enough of the per-user limit to
-  // the other sandboxes.
-  const Quota quotas[] = {
-      {"max_user_namespaces", 0},
-      {"max_pid_namespaces", 0},
-      {"max_mnt_namespaces", 0},
-      {"max_net_namespaces", 0},
-      {"max_ipc_namespaces", 0},
-      {"max_uts_namespaces", 0},
-      {"max_cgroup_namespaces", 0},
-      {"max_time_namespaces", 0},
-      {"max_inotify_instances", setup.shares.inotify_instances},
-      {"max_inotify_watches", setup.shares.inotify_watches},
-      {"max_fanotify_groups", 0},
-      {"max_fanotify_marks", 0},
-  };
-  TRY(const UniqueFd user, sys::open_dir(AT_FDCWD, "/proc/sys/user"));
-  for (const Quota& quota : quotas) {
-    auto set = sys::write_control(user.get(), quota.name, std::to_string(quota.most));
-    // A kernel without the facility has no quota for it either.
-    if (!set && set.error().sys_errno() != ENOENT) return set;
-  }
+  TRY_OK(set_namespace_quotas(setup.shares));
   setup.walls.add(Wall::kNamespaceQuotas);
   return {};
 }
 
-// Small socket buffers: they are kernel memory, part of which is shared by the whole host. Best
-// effort: not every kernel has these settings per namespace.
-Result<> bound_socket_buffers(Setup&) {
-  const auto ipv4 = sys::open_dir(AT_FDCWD, "/proc/sys/net/ipv4");
-  if (!ipv4) return {};
-  (void)sys::write_control(ipv4->get(), "tcp_rmem", "4096 65536 262144");
-  (void)sys::write_control(ipv4->get(), "tcp_wmem", "4096 16384 262144");
+Result<> prepare_reuse(Setup& setup) {
+  if (!setup.reusable) return {};
+  TRY(setup.cleaner, CallCleaner::prepare());
   return {};
 }
 
@@ -295,6 +280,10 @@ Result<> pivot_into_root(Setup& setup) {
   TRY_OK(pivot_into_stage());
   setup.walls.add(Wall::kPrivateRoot);
   return {};
+}
+
+Result<> make_scratch(Setup& setup) {
+  return setup.reusable ? begin_scratch(std::exchange(setup.scratch, {})) : Result<>();
 }
 
 // The host's would tell which sandboxes are on one host, and when that has booted again.
@@ -340,6 +329,12 @@ Result<> prepare_landlock(Setup& setup) {
   return {};
 }
 
+[[noreturn]] void give_up(const Setup& setup, const std::string& step, const Error& error) {
+  const wire::SandboxFailed failed{step + ": " + error.message(), error.sys_errno()};
+  (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
+  ::_exit(1);
+}
+
 struct SetupStep {
   const char* name;
   Result<> (*run)(Setup&);
@@ -359,8 +354,9 @@ constexpr SetupStep kSetupSteps[] = {
     {"prepare the network", prepare_network},
     {"make mounts private", [](Setup&) { return make_mounts_private(); }},
     {"mount proc", [](Setup&) { return mount_proc(nullptr); }},
-    {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
-    {"bound socket buffers", bound_socket_buffers},
+    {"prepare reuse", prepare_reuse},  // while its mount may still count as a namespace
+    {"set quotas", set_quotas},        // while /proc/sys is still writable; no namespace after this
+    {"bound socket buffers", [](Setup&) { return bound_socket_buffers(); }},
     {"attach /dev", attach_dev},
     {"mask proc", mask_proc},  // with the empty /dev/pts
     {"mount devpts", mount_devpts},
@@ -370,6 +366,7 @@ constexpr SetupStep kSetupSteps[] = {
     {"move /proc and /dev", move_proc_and_dev_step},
     {"attach mounts", attach_mounts},
     {"pivot into the root", pivot_into_root},
+    {"make the scratch", make_scratch},  // before Landlock's rules, which are of its directories
     {"empty the bounding set", empty_the_bounding_set},
     {"prepare landlock", prepare_landlock},
 };
@@ -443,12 +440,6 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   ::_exit(serve_session(std::move(plan)));
 }
 
-[[noreturn]] void give_up(const Setup& setup, const std::string& step, const Error& error) {
-  const wire::SandboxFailed failed{step + ": " + error.message(), error.sys_errno()};
-  (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
-  ::_exit(1);
-}
-
 }  // namespace
 
 void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const ProcMask* mask) {
@@ -487,6 +478,16 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice, const 
     give_up(setup, "make a runtime ready", reported.error());
   }
   setup.landlock.reset();
+  if (setup.reusable) {
+    const ReusableSandbox sandbox{setup.launcher.get(), own_slice, *setup.cleaner,
+                                  [&setup]() -> Result<UniqueFd> {
+                                    TRY_OK(prepare_landlock(setup));
+                                    return std::move(setup.landlock);
+                                  }};
+    auto served = serve_calls(sandbox, std::move(serve_plan));
+    if (!served) give_up(setup, "clean the sandbox", served.error());
+    ::_exit(0);
+  }
   auto taken = wait_until_taken(setup.launcher.get(), serve_plan.runtime, own_slice);
   if (!taken) ::_exit(0);
   if (taken->network_up && !sys::raise_own_network()) ::_exit(1);

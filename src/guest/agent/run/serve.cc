@@ -18,17 +18,28 @@
 #include "guest/agent/run/program.h"
 #include "guest/agent/run/runtime.h"
 #include "wire/guest/guest_frames.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 namespace {
 
+// How long a program that has said its last word may take to be gone.
+constexpr int kToExitMs = 2000;
+
 class Agent {
  public:
-  explicit Agent(ServePlan plan) : plan_(std::move(plan)) {}
+  explicit Agent(ServePlan plan, int launcher = -1) : plan_(std::move(plan)), launcher_(launcher) {}
 
   int run();
+  // Whether the launcher has ended the call and nothing of it runs.
+  bool is_over() const { return recycles_ && ended_well_; }
+  NextCall take_next() { return {std::move(plan_), std::move(scratch_)}; }
 
  private:
+  bool is_reusable() const { return launcher_ >= 0; }
+  Result<> on_link();
+  Result<> on_launcher();
+  bool has_no_children() const;
   Result<> on_frame();
   Result<> handle(const wire::PutFile& put);
   Result<> handle(const wire::FileChunk& chunk);
@@ -56,6 +67,10 @@ class Agent {
   std::uint64_t job_bytes_ = 0;
   pid_t program_ = 0;
   UniqueFd master_;
+  const int launcher_;  // of a reusable sandbox, borrowed; else -1
+  std::vector<UniqueFd> scratch_;
+  bool recycles_ = false;    // the launcher has ended the call
+  bool ended_well_ = false;  // the program has exited and left no process
 };
 
 int Agent::run() {
@@ -68,18 +83,59 @@ int Agent::run() {
   // Processes of the guest must not outlive the agent: with a pid namespace the kernel kills them.
   struct AtEnd {
     Agent* agent;
-    ~AtEnd() { agent->kill_the_rest(); }
+    ~AtEnd() {
+      if (!agent->is_over()) agent->kill_the_rest();
+    }
   } at_end{this};
   while (true) {
-    pollfd events[] = {{plan_.link.get(), POLLIN, 0}, {child_events.get(), POLLIN, 0}};
-    if (::poll(events, 2, -1) < 0 && errno != EINTR) return 1;
+    pollfd events[] = {{plan_.link.get(), POLLIN, 0},
+                       {child_events.get(), POLLIN, 0},
+                       {recycles_ ? -1 : launcher_, POLLIN, 0}};
+    const int ready = ::poll(events, 3, recycles_ ? kToExitMs : -1);
+    if (ready < 0 && errno != EINTR) return 1;
+    if (ready == 0) return 1;  // the program does not end
+    if (ready < 0) continue;
     if ((events[1].revents & POLLIN) != 0) {
       signalfd_siginfo ignored;
       while (::read(child_events.get(), &ignored, sizeof ignored) > 0) {
       }
       if (!reap()) return 0;
     }
-    if (events[0].revents != 0 && !on_frame()) return 0;
+    if (events[2].revents != 0 && !on_launcher()) return 0;
+    if (events[0].revents != 0 && !on_link()) return 0;
+    if (recycles_ && program_ <= 0) return 0;
+  }
+}
+
+// Of a reusable sandbox the client goes after each call, and the launcher says what follows.
+Result<> Agent::on_link() {
+  Result<> done = on_frame();
+  if (done || !is_reusable()) return done;
+  plan_.link.reset();
+  return {};
+}
+
+Result<> Agent::on_launcher() {
+  TRY(Received received,
+      receive_message(launcher_, wire::kMaxPlanMessage, wire::kDescriptorsOfAScratch));
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the launcher has gone");
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  if (!std::holds_alternative<wire::CleanSandbox>(message) ||
+      received.fds.size() != wire::kDescriptorsOfAScratch) {
+    return fail(Errc::kProtocol, "unexpected message of the launcher");
+  }
+  scratch_ = std::move(received.fds);
+  recycles_ = true;
+  plan_.link.reset();
+  return {};
+}
+
+// Every process of a pid namespace whose parent has ended is a child of its first one.
+bool Agent::has_no_children() const {
+  while (true) {
+    const pid_t pid = ::waitpid(-1, nullptr, WNOHANG | __WALL);
+    if (pid > 0 || (pid < 0 && errno == EINTR)) continue;
+    return pid < 0 && errno == ECHILD;
   }
 }
 
@@ -235,7 +291,8 @@ Result<> Agent::reap() {
     if (pid != program_) continue;
     // A run ends with its program. Processes that it left behind are killed now, which also closes
     // the pipes, so that the client reads to their end.
-    kill_the_rest();
+    if (is_reusable()) ended_well_ = WIFEXITED(status) && has_no_children();
+    if (!ended_well_) kill_the_rest();
     master_.reset();
     program_ = -1;
     wire::ProgramExited exited;
@@ -248,12 +305,21 @@ Result<> Agent::reap() {
         static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 +
         static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     exited.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-    TRY_OK(send_frame(exited));
+    const Result<> sent = send_frame(exited);
+    if (!sent && !is_reusable()) return sent;  // of a reusable sandbox the client may have gone
+    if (ended_well_) return {};
   }
 }
 
 }  // namespace
 
 int serve(ServePlan plan) { return Agent(std::move(plan)).run(); }
+
+std::optional<NextCall> serve_call(ServePlan plan, int launcher) {
+  Agent agent(std::move(plan), launcher);
+  (void)agent.run();
+  if (!agent.is_over()) return std::nullopt;
+  return agent.take_next();
+}
 
 }  // namespace glovebox::agent

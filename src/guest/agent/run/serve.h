@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "guest/agent/init/seccomp_filter.h"
@@ -35,5 +36,15 @@ struct ServePlan {
 
 // Returns the exit status, once the client has gone or broken the protocol.
 int serve(ServePlan plan);
+
+// One call in a reusable sandbox. Returns the plan for the next call, without link and runtime,
+// once the launcher says on its socket that this one is over and no process of the guest is left.
+// Nothing if the sandbox must not be used again: the program was killed by a signal, was not
+// started, did not end, or left a process behind; or the launcher has gone.
+struct NextCall {
+  ServePlan plan;
+  std::vector<UniqueFd> scratch;  // wire::kScratchPlaces
+};
+std::optional<NextCall> serve_call(ServePlan plan, int launcher);
 
 }  // namespace glovebox::agent

@@ -1,0 +1,28 @@
+// Removes what a call left in a reusable sandbox, once no process of the guest is there any more.
+// docs/decisions/0046 says why that is all.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "guest/agent/init/ipc_objects.h"
+
+namespace glovebox::agent {
+
+class CallCleaner {
+ public:
+  // While /proc/sys is still writable, and before the sandbox may make no more namespaces.
+  static Result<CallCleaner> prepare();
+
+  // Files, IPC objects, and the numbers of processes. `scratch`: wire::kScratchPlaces.
+  Result<> clean(std::vector<UniqueFd> scratch) const;
+
+ private:
+  CallCleaner(UniqueFd last_pid, IpcObjects ipc)
+      : last_pid_(std::move(last_pid)), ipc_(std::move(ipc)) {}
+  UniqueFd last_pid_;  // /proc/sys/kernel/ns_last_pid
+  IpcObjects ipc_;
+};
+
+}  // namespace glovebox::agent

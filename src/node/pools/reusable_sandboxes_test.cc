@@ -1,0 +1,150 @@
+// Tests of sandboxes that serve one run after the other: who shares one, and when one is not used
+// again.
+#include "node/testing/node_fixture.h"
+
+namespace glovebox::node {
+namespace {
+
+class ReusableSandboxesTest : public NodeTest {
+ protected:
+  ReusableSandboxesTest() {
+    options.cpus = 1;
+    begin({status_of("python", RuntimeKind::kPython, 0, 4)});
+  }
+
+  static RunJob reusing(std::string key = "a") {
+    RunJob job = python();
+    job.reuse = std::move(key);
+    return job;
+  }
+  RunReport run(RunJob job) {
+    const auto call = finish(std::move(job));
+    settle();
+    EXPECT_TRUE(*call->result) << call->result->error().message();
+    return *call->result ? **call->result : RunReport{};
+  }
+};
+
+TEST_F(ReusableSandboxesTest, RunsOfOneKeyShareASandboxOneAfterTheOther) {
+  const RunReport first = run(reusing());
+  EXPECT_EQ(first.reused, 0u);
+  std::set<std::string> sandboxes = {first.sandbox};
+  std::uint32_t most = 0;
+  for (int i = 0; i < 10; ++i) {
+    const RunReport next = run(reusing());
+    ASSERT_TRUE(next.reused);
+    most = std::max(most, *next.reused);
+    sandboxes.insert(next.sandbox);
+  }
+  EXPECT_LE(sandboxes.size(), 2u) << "one in use and one that is cleaned, on one CPU";
+  EXPECT_GE(most, 5u);
+  EXPECT_EQ(launcher.created, launcher.created_reusable);
+  EXPECT_EQ(launcher.recycled.size(), 11u);
+  EXPECT_EQ(launcher.destroyed, 0);
+  EXPECT_FALSE(launcher.reused) << "each run has a socket and a runtime of its own";
+}
+
+TEST_F(ReusableSandboxesTest, RunsOfOtherKeysAndOtherTemplatesDoNot) {
+  const RunReport first = run(reusing("a"));
+  const RunReport other = run(reusing("b"));
+  EXPECT_NE(first.sandbox, other.sandbox);
+  EXPECT_EQ(other.reused, 0u);
+  const RunReport never = run(python());
+  EXPECT_NE(never.sandbox, first.sandbox);
+  EXPECT_NE(never.sandbox, other.sandbox);
+  EXPECT_FALSE(never.reused);
+}
+
+TEST_F(ReusableSandboxesTest, TheSandboxOfARunThatDidNotEndInOrderIsDestroyed) {
+  launcher.script.hangs = true;
+  const auto call = start(reusing());
+  until([&] { return launcher.taken.size() == 1; });
+  settle();
+  call->cancel->cancel();
+  until([&] { return call->done(); });
+  settle();
+  EXPECT_TRUE(launcher.recycled.empty());
+  EXPECT_FALSE(launcher.alive.contains(launcher.taken[0]));
+  launcher.script.hangs = false;
+  EXPECT_NE(run(reusing()).sandbox, launcher.taken[0]);
+}
+
+TEST_F(ReusableSandboxesTest, ASandboxThatDiesWithItsRunIsReplaced) {
+  launcher.script.hangs = true;
+  const auto call = start(reusing());
+  until([&] { return launcher.taken.size() == 1; });
+  settle();
+  launcher.end(launcher.taken[0], EndReason::kWallTimeout);
+  until([&] { return call->done(); });
+  settle();
+  EXPECT_TRUE((*call->result)->outcome.timed_out);
+  EXPECT_TRUE(launcher.recycled.empty());
+  launcher.script.hangs = false;
+  EXPECT_EQ(run(reusing()).reused, 0u);
+}
+
+TEST_F(ReusableSandboxesTest, ASandboxThatCannotBeCleanedIsNotUsedAgain) {
+  launcher.refuses_recycling = wire::SandboxRefused{0, Errc::kUnavailable, 0, "not clean"};
+  const RunReport first = run(reusing());
+  const RunReport second = run(reusing());
+  EXPECT_EQ(second.reused, 0u);
+  EXPECT_NE(first.sandbox, second.sandbox);
+}
+
+TEST_F(ReusableSandboxesTest, ASandboxServesSoManyRunsAndNoMore) {
+  options.reuse_max_calls = 3;
+  node.reset();
+  begin({status_of("python", RuntimeKind::kPython, 0, 4)});
+  std::map<std::string, int> runs;
+  for (int i = 0; i < 12; ++i) ++runs[run(reusing()).sandbox];
+  for (const auto& [sandbox, count] : runs) EXPECT_LE(count, 3) << sandbox;
+  EXPECT_GE(launcher.destroyed, 3);
+}
+
+TEST_F(ReusableSandboxesTest, IdleOnesAreDroppedAfterAWhile) {
+  (void)run(reusing());
+  EXPECT_FALSE(launcher.alive.empty());
+  now += options.reuse_idle + seconds(2);
+  // The clock of the node is the test's; its timer is not.
+  until([&] { return launcher.alive.empty(); });
+}
+
+TEST_F(ReusableSandboxesTest, ATemplateThatChangedGetsNewSandboxes) {
+  const RunReport first = run(reusing());
+  TemplateStatus changed = status_of("python", RuntimeKind::kPython, 0, 4);
+  changed.generation = 2;
+  launcher.generation = 2;
+  launcher.tell(changed);
+  settle();
+  const RunReport second = run(reusing());
+  EXPECT_NE(first.sandbox, second.sandbox);
+}
+
+TEST_F(ReusableSandboxesTest, ManyRunsAtOnceAreAllServedByFewSandboxes) {
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < 40; ++i) calls.push_back(start(reusing()));
+  for (const auto& call : calls) until([&] { return call->done(); });
+  for (const auto& call : calls) ASSERT_TRUE(*call->result) << call->result->error().message();
+  EXPECT_LE(launcher.created, 5);
+  EXPECT_TRUE(std::find(launcher.recycled.begin(), launcher.recycled.end(), true) !=
+              launcher.recycled.end())
+      << "runtimes that others wait for do not rehearse";
+}
+
+TEST_F(ReusableSandboxesTest, RunsThatTakeLongGetMoreSandboxes) {
+  launcher.script.hangs = true;
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < 6; ++i) calls.push_back(start(reusing()));
+  settle();
+  for (int i = 0; i < 6; ++i) {
+    now += milliseconds(20);
+    settle();
+    settle();
+  }
+  until([&] { return launcher.taken.size() == 6; });
+  for (const auto& call : calls) call->cancel->cancel();
+  for (const auto& call : calls) until([&] { return call->done(); });
+}
+
+}  // namespace
+}  // namespace glovebox::node
