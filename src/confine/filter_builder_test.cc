@@ -91,11 +91,10 @@ TEST(FilterBuilder, LoadsNothingAfterAnError) {
 // A filter around us that refuses every further one, as the kernel would without privileges.
 bool refuse_further_filters() {
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-  const bool loaded =
-      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(seccomp), 0) == 0 &&
-      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(prctl), 1,
-                       SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP)) == 0 &&
-      seccomp_load(filter) == 0;
+  const bool loaded = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(seccomp), 0) == 0 &&
+                      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(prctl), 1,
+                                       SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP)) == 0 &&
+                      seccomp_load(filter) == 0;
   seccomp_release(filter);
   return loaded;
 }

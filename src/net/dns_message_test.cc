@@ -166,8 +166,8 @@ TEST(DnsQuery, BoundsTheLengthOfNamesAndMessages) {
   const auto padded = [](std::size_t size) {
     const std::string begin = header(1, 0, {.additional = 1}) + question("a.example");
     const std::size_t padding = size - begin.size() - opt().size() - 4;
-    return begin + opt(1232, n16(12) + n16(static_cast<unsigned>(padding)) +
-                                 std::string(padding, '\0'));
+    return begin +
+           opt(1232, n16(12) + n16(static_cast<unsigned>(padding)) + std::string(padding, '\0'));
   };
   ASSERT_EQ(padded(kMaxDnsQuery).size(), kMaxDnsQuery);
   EXPECT_TRUE(read_query(as_bytes(padded(kMaxDnsQuery))).has_value());

@@ -27,9 +27,8 @@ TEST(NetPolicy, NothingSaidIsNothingAllowed) {
 }
 
 TEST(Decide, WhereBothDenyThePolicysRuleIsReported) {
-  const NetRules both{
-      .policy = all_but({"evil.example", "8.8.8.8"}),
-      .ceiling = {.policy = all_but({"*.example", "8.8.8.0/24"}), .opened = {}}};
+  const NetRules both{.policy = all_but({"evil.example", "8.8.8.8"}),
+                      .ceiling = {.policy = all_but({"*.example", "8.8.8.0/24"}), .opened = {}}};
   EXPECT_EQ(may_resolve(both, *HostName::parse("evil.example")),
             (Verdict{false, "deny evil.example"}));
   EXPECT_EQ(at_connect(both, "8.8.8.8", 53), (Verdict{false, "deny 8.8.8.8/32"}));

@@ -33,9 +33,8 @@ TEST(Refusals, TheErrnoAloneDoesNotMakeItTheLauncher) {
 
 TEST(Refusals, AKeysLimitIsTheKeysAndNotTheHosts) {
   const auto answer = [](Errc code, int seconds) {
-    const http::Response response =
-        refuse_run(store::Refusal{.error = Error(code, "why"),
-                                  .retry_after = std::chrono::seconds(seconds)});
+    const http::Response response = refuse_run(
+        store::Refusal{.error = Error(code, "why"), .retry_after = std::chrono::seconds(seconds)});
     return std::to_string(response.status) + " " + response.problem->code + " " +
            std::string(response.headers.get("Retry-After"));
   };

@@ -27,9 +27,7 @@ UpstreamHead head_of(const std::string& text, Method method = Method::kGet) {
   EXPECT_EQ(used, text.size()) << text;
   return reader.take();
 }
-std::string with_status(int status) {
-  return "HTTP/1.1 " + std::to_string(status) + " X\r\n\r\n";
-}
+std::string with_status(int status) { return "HTTP/1.1 " + std::to_string(status) + " X\r\n\r\n"; }
 
 TEST(UpstreamHead, AStatusIsFrom100To599) {
   for (const int status : {101, 200, 204, 304, 404, 599}) {

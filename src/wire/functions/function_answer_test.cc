@@ -115,8 +115,8 @@ TEST(FunctionAnswer, AForgedPhaseIsNoFigure) {
 }
 
 TEST(FunctionAnswer, APhaseMayTakeNoTime) {
-  const json::object answer = told(
-      answer_with({R"({"type":"function","value":"MQ==","import_ms":0,"handler_ms":1e9})"}));
+  const json::object answer =
+      told(answer_with({R"({"type":"function","value":"MQ==","import_ms":0,"handler_ms":1e9})"}));
   EXPECT_EQ(answer.at("phases").at("import_ms").to_number<double>(), 0);
   EXPECT_EQ(answer.at("phases").at("handler_ms").to_number<double>(), 1e9);
 }
@@ -124,9 +124,8 @@ TEST(FunctionAnswer, APhaseMayTakeNoTime) {
 TEST(FunctionAnswer, AnErrorHasAtMost200Frames) {
   for (const std::size_t count : {199, 200, 201}) {
     const std::string frames = json::serialize(json::array(count, "f"));
-    json::object error = told(answer_with({error_line(R"({"errorType":"E","stackTrace":)" + frames +
-                                                      "}")},
-                                          1))["error"]
+    json::object error = told(answer_with(
+        {error_line(R"({"errorType":"E","stackTrace":)" + frames + "}")}, 1))["error"]
                              .as_object();
     EXPECT_EQ(error["stackTrace"].as_array().size(), std::min<std::size_t>(count, 200)) << count;
   }

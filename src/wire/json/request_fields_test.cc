@@ -20,8 +20,8 @@ TEST(RequestFields, AVariablesNameIsOneOfTheShells) {
   for (const char* name : {"a", "z", "A", "Z", "_", "_0", "a9", "azAZ09_"}) {
     EXPECT_TRUE(is_variable_name(name)) << name;
   }
-  for (const char* name : {"", "0a", "9a", "a-b", "a=b", "a b", "a`", "a{", "a@", "a[", "a/", "a:",
-                           "\xc3\xa4"}) {
+  for (const char* name :
+       {"", "0a", "9a", "a-b", "a=b", "a b", "a`", "a{", "a@", "a[", "a/", "a:", "\xc3\xa4"}) {
     EXPECT_FALSE(is_variable_name(name)) << name;
   }
 }

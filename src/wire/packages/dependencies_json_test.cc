@@ -128,8 +128,8 @@ TEST(DependenciesJson, ANameBeginsWithALetterOrADigitOfAscii) {
   for (const char* word : {"a", "z", "A", "Z", "0x", "9x", "@a/a", "@a/z", "@a/9"}) {
     EXPECT_TRUE(check_package_specifier(word)) << word;
   }
-  for (const char* word : {"`a", "{a", "[a", "/a", ":a", "_a", "@", "@/a", "@a/", "@a/-b",
-                           "a.ZIP", "a.TAR.GZ", "a.WHL", "a\x7f", "a\x1f"}) {
+  for (const char* word : {"`a", "{a", "[a", "/a", ":a", "_a", "@", "@/a", "@a/", "@a/-b", "a.ZIP",
+                           "a.TAR.GZ", "a.WHL", "a\x7f", "a\x1f"}) {
     EXPECT_FALSE(check_package_specifier(word)) << word;
   }
 }

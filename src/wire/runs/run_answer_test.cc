@@ -127,8 +127,8 @@ TEST(Utf8Chunker, KeepsWhatIsCutOffForTheNextPiece) {
 }
 
 TEST(Utf8Chunker, KeepsUpToThreeBytes) {
-  for (const std::string_view whole : {"\xc3\xa4", "\xe0\xa4\x85", "\xef\xbf\xbd",
-                                       "\xf0\x9f\xa7\xa4", "\xf4\x8f\xbf\xbf"}) {
+  for (const std::string_view whole :
+       {"\xc3\xa4", "\xe0\xa4\x85", "\xef\xbf\xbd", "\xf0\x9f\xa7\xa4", "\xf4\x8f\xbf\xbf"}) {
     for (std::size_t size = 1; size < whole.size(); ++size) {
       Utf8Chunker pieces;
       EXPECT_EQ(pieces.add(whole.substr(0, size)), "") << whole << ' ' << size;

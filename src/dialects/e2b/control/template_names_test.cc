@@ -24,8 +24,8 @@ TEST_F(TemplateNamesTest, ANewNameHasLettersDigitsAndThreeMarks) {
        {"a", "z", "A", "Z", "0", "9", "-", "_", ".", "azAZ09-_.", "x:azAZ09-_."}) {
     EXPECT_EQ(kept(name), name);
   }
-  for (const char* name : {"", "a b", "a`", "a{", "a@", "a[", "a;", "a,", "a:b c", "a:b/", ":x",
-                           "a\xc3\xa4"}) {
+  for (const char* name :
+       {"", "a b", "a`", "a{", "a@", "a[", "a;", "a,", "a:b c", "a:b/", ":x", "a\xc3\xa4"}) {
     EXPECT_FALSE(is_taken(name)) << name;
   }
 }
@@ -56,9 +56,9 @@ store::SnapshotRecord snapshot(const std::string& name) {
 
 TEST(SnapshotNames, MatchWithOrWithoutProjectAndTag) {
   const store::SnapshotRecord plain = snapshot("mine");
-  for (const std::string& asked : {std::string("mine"), std::string("one/mine"),
-                                   std::string("mine:default"), std::string("one/mine:default"),
-                                   plain.id.str(), plain.id.str() + ":default"}) {
+  for (const std::string& asked :
+       {std::string("mine"), std::string("one/mine"), std::string("mine:default"),
+        std::string("one/mine:default"), plain.id.str(), plain.id.str() + ":default"}) {
     EXPECT_TRUE(matches_name(plain, asked)) << asked;
   }
   for (const std::string& asked : {std::string("two/mine"), std::string("mine:v2"),

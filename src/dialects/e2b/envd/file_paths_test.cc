@@ -35,9 +35,9 @@ TEST(E2bCleanPath, ResolvesParentsOnlyWhenAskedTo) {
 
 TEST(E2bUsers, AreNamesAndNoNumbers) {
   EXPECT_EQ(*file_user(""), "user");
-  for (const std::string& name : {std::string("root"), std::string("a0"), std::string("a9"),
-                                  std::string("!"), std::string("~"),
-                                  std::string(wire::kMaxUserName, 'a')}) {
+  for (const std::string& name :
+       {std::string("root"), std::string("a0"), std::string("a9"), std::string("!"),
+        std::string("~"), std::string(wire::kMaxUserName, 'a')}) {
     EXPECT_EQ(*file_user(name), name);
   }
   for (const std::string& name :
@@ -74,8 +74,8 @@ TEST(E2bFields, NumbersAreOf32Bits) {
   EXPECT_EQ(*number("3.0"), 3u);
   EXPECT_EQ(*number("null"), 0u);
   EXPECT_EQ(*number_field(boost::json::object{}, "n"), 0u);
-  for (const char* bad : {"-1", "4294967296", "1.5", "\"\"", "\"-1\"", "\"1x\"",
-                          "\"4294967296\"", "true", "[]", "1e300"}) {
+  for (const char* bad : {"-1", "4294967296", "1.5", "\"\"", "\"-1\"", "\"1x\"", "\"4294967296\"",
+                          "true", "[]", "1e300"}) {
     EXPECT_FALSE(number(bad)) << bad;
   }
 }

@@ -375,9 +375,9 @@ TEST(UserNames, TakesWhatMakesSenseAndPassesOverTheRest) {
 
 TEST(UserNames, TakesEveryLineThatHasItsFieldsAndANameThatFits) {
   const std::string longest(64, 'n');
-  const UserNames names = UserNames::parse("four:x:4:5\nthree:x:6\n" + longest + ":x:7:7::\n" +
-                                               longest + "n:x:8:8::\n",
-                                           "three:x:9\ntwo:x\n" + longest + ":x:10:\n");
+  const UserNames names =
+      UserNames::parse("four:x:4:5\nthree:x:6\n" + longest + ":x:7:7::\n" + longest + "n:x:8:8::\n",
+                       "three:x:9\ntwo:x\n" + longest + ":x:10:\n");
   EXPECT_EQ(names.owner("four")->gid, 5u);
   EXPECT_FALSE(names.owner("three").has_value());
   EXPECT_EQ(names.user(7), longest);

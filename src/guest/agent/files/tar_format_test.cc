@@ -161,9 +161,8 @@ TEST(Tar, ARecordSaysItsLength) {
   for (const char* good : {"6 a=b\n", "5 a=\n", "0000000015 a=b\n", "6 a=b\n6 c=d\n"}) {
     EXPECT_EQ(with(good), "") << good;
   }
-  for (const char* bad :
-       {"4 =\n", "5 =b\n", "4 a\n", "7 a=b\n", "5 a=b\n", "00000000016 a=b\n", "a=b\n",
-        " 6 a=b\n", "6 a=b ", "-6 a=b\n", "6 a=b\n6 c=d"}) {
+  for (const char* bad : {"4 =\n", "5 =b\n", "4 a\n", "7 a=b\n", "5 a=b\n", "00000000016 a=b\n",
+                          "a=b\n", " 6 a=b\n", "6 a=b ", "-6 a=b\n", "6 a=b\n6 c=d"}) {
     EXPECT_THAT(with(bad), HasSubstr("malformed tar archive: invalid pax")) << bad;
   }
 }

@@ -27,9 +27,8 @@ TEST(ProcessHome, IsInArgumentsEnvironmentAndWorkdir) {
 }
 
 TEST(ProcessHome, AVariableWithoutAValueStaysAsItIs) {
-  const ExecSpec exec =
-      with_home({.argv = {"x"}, .env = {"/home/user", "B=/home/user/b"}, .terminal = std::nullopt},
-                "/h");
+  const ExecSpec exec = with_home(
+      {.argv = {"x"}, .env = {"/home/user", "B=/home/user/b"}, .terminal = std::nullopt}, "/h");
   EXPECT_EQ(exec.env, (std::vector<std::string>{"/home/user", "B=/h/b"}));
 }
 
