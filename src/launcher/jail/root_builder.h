@@ -97,10 +97,6 @@ class RootBuilder {
   // wire::kScratchPlaces.
   Result<std::vector<UniqueFd>> build_scratch(const Limits& limits, const Owner& owner) const;
 
-  // What the guest of a reusable sandbox can write to during one call: the descriptors of
-  // wire::kScratchPlaces.
-  Result<std::vector<UniqueFd>> build_scratch(const Limits& limits, const Owner& owner) const;
-
   // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
   // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
   Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
