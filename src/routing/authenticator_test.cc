@@ -19,7 +19,8 @@ class AuthenticatorTest : public ::testing::Test {
   http::Request with_key(const std::string& key) { return with("X-API-Key", key); }
   // The status of the refusal; 0: it is admitted.
   int refused(const http::Request& request, Access access, bool is_loopback = true) {
-    const Authenticator authenticator(*server_.store, KeyForms({"e2b_"}), is_loopback);
+    const Authenticator authenticator(*server_.store, server_.api->browsers, KeyForms({"e2b_"}),
+                                      is_loopback);
     const auto response = authenticator.refuse(request, access);
     return response ? response->status : 0;
   }
@@ -52,7 +53,7 @@ TEST_F(AuthenticatorTest, AKeyComesInOneOfFourWays) {
 }
 
 TEST_F(AuthenticatorTest, ARefusalSaysWhetherAKeyWasThere) {
-  const Authenticator authenticator(*server_.store, KeyForms({}), true);
+  const Authenticator authenticator(*server_.store, server_.api->browsers, KeyForms({}), true);
   const auto none = authenticator.refuse(with(nullptr, ""), Access::kKey);
   const auto wrong = authenticator.refuse(with_key("gbx_wrong"), Access::kKey);
   ASSERT_TRUE(none && wrong);
@@ -87,7 +88,7 @@ TEST_F(AuthenticatorTest, AnOperatorNeedsNoKeyOnThisHostItself) {
 }
 
 TEST_F(AuthenticatorTest, OnlyAnAdminReachesOtherProjects) {
-  const Authenticator authenticator(*server_.store, KeyForms({}), true);
+  const Authenticator authenticator(*server_.store, server_.api->browsers, KeyForms({}), true);
   const auto project = [&](const std::string& key, const char* asked) {
     http::Request request = with_key(key);
     if (asked != nullptr) request.query.add("project", asked);
