@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "guest/agent/files/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/unpacker.h"
+#include "wire/tar/tar_reader.h"
 
 namespace glovebox::agent {
 namespace {
