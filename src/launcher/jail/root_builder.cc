@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +11,7 @@
 #include <utility>
 
 #include "launcher/jail/idmap.h"
-#include "launcher/layers/host_layer.h"
+#include "launcher/jail/made_files.h"
 #include "sys/mount.h"
 #include "wire/guest/sandbox_plan.h"
 
@@ -25,7 +24,6 @@ constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
 
 constexpr std::uint64_t kBootIdFlags =
     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-constexpr const char* kBootIdFile = "boot_id";
 
 struct DevLink {
   const char* name;
@@ -59,18 +57,6 @@ bool has_modules(const std::vector<std::string>& layers) {
   });
 }
 
-Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
-  if (::mkdirat(at, path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
-  // The umask only affects modes beyond 0755.
-  if ((mode & 07022) != 0 && ::fchmodat(at, path.c_str(), mode, 0) != 0) {
-    return fail(Error::from_errno("chmod " + path));
-  }
-  if (chown && ::fchownat(at, path.c_str(), uid, uid, AT_SYMLINK_NOFOLLOW) != 0) {
-    return fail(Error::from_errno("chown " + path));
-  }
-  return {};
-}
-
 std::vector<sys::MountOption> overlay_options(const Owner& owner) {
   std::vector<sys::MountOption> options;
   if (!owner.own_slice || owner.rootless) options.emplace_back("userxattr", "");
@@ -82,31 +68,6 @@ std::vector<sys::MountOption> overlay_options(const Owner& owner) {
 
 UniqueFd open_in(const UniqueFd& mount, const char* name) {
   return UniqueFd(::openat(mount.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-// A random UUID, as the kernel writes it.
-Result<> make_boot_id(int at, std::uint32_t uid, bool chown) {
-  unsigned char bytes[16];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) {
-    return fail(Error::from_errno("getrandom"));
-  }
-  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
-  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < sizeof bytes; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 0xf];
-  }
-  text += '\n';
-  const UniqueFd file(
-      ::openat(at, kBootIdFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      (chown && ::fchown(file.get(), uid, uid) != 0)) {
-    return fail(Error::from_errno("make a boot id"));
-  }
-  return {};
 }
 
 }  // namespace
@@ -256,7 +217,8 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
   }
   TRY_OK(image.empty() ? add_host_layers(mounts, owner, lower, usr)
                        : add_image(image, mounts, owner, lower, usr));
-  if (mounts.is_image) TRY_OK(make_image_files(mounts.upper.get(), owner));
+  if (mounts.is_image)
+    TRY_OK(make_image_files(mounts.upper.get(), owner.host_uid, owner.own_slice));
   if (owner.kind == RootKind::kSession && has_modules(layers)) {
     // npm takes the nearest parent with node_modules for the project; without this one it would be
     // "/", where a layer has its own.
@@ -303,24 +265,6 @@ Result<> RootBuilder::add_image(const std::string& image, SandboxMounts& mounts,
   lower.push_back(std::move(root));
   TRY(UniqueFd its_usr, idmapped_layer(image + "/usr", owner, mounts.idmapped));
   usr.push_back(std::move(its_usr));
-  return {};
-}
-
-// What an image cannot know: how names are resolved here.
-Result<> RootBuilder::make_image_files(int tmpfs, const Owner& owner) const {
-  const std::uint32_t root = owner.host_uid;
-  TRY_OK(make_dir(tmpfs, "upper/etc", 0755, root, owner.own_slice));
-  for (const LayerFile& one : network_files()) {
-    const std::string path = std::string("upper/") + one.path;
-    const UniqueFd file(
-        ::openat(tmpfs, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-    const std::string_view text = one.text;
-    if (!file ||
-        ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-        (owner.own_slice && ::fchown(file.get(), root, root) != 0)) {
-      return fail(Error::from_errno("make " + path));
-    }
-  }
   return {};
 }
 

@@ -120,7 +120,6 @@ class RootBuilder {
   Result<> add_image(const std::string& image, SandboxMounts& mounts, const Owner& owner,
                      std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr);
   Result<> make_upper(int tmpfs, const Owner& owner) const;
-  Result<> make_image_files(int tmpfs, const Owner& owner) const;
   Result<> build_from_kept(SandboxMounts& mounts, const KeptLower& kept, const Owner& owner) const;
   void keep(SandboxMounts& mounts, UniqueFd skeleton, const Owner& owner);
   Result<> build_root(SandboxMounts& mounts, std::span<const int> lower, const Owner& owner) const;

@@ -14,6 +14,10 @@ namespace glovebox::agent {
 namespace {
 
 using ::testing::HasSubstr;
+using wire::kTarBlock;
+using wire::TarEntry;
+using wire::TarReader;
+using wire::TarType;
 
 TarReader reader_of(std::string bytes) {
   auto at = std::make_shared<std::size_t>(0);

@@ -3,10 +3,12 @@
 
 #include <sys/types.h>
 
+#include <string_view>
+
 namespace glovebox::agent {
 
 inline constexpr uid_t kGuestUid = 1000;
 inline constexpr gid_t kGuestGid = 1000;
-inline constexpr const char* kHostName = "glovebox";
+inline constexpr std::string_view kHostName = "glovebox";
 
 }  // namespace glovebox::agent

@@ -102,8 +102,7 @@ Result<> set_host_name(Setup& setup) {
   setup.walls.add(Wall::kPidNamespace);
   setup.walls.add(Wall::kMountNamespace);
   setup.walls.add(Wall::kIpcNamespace);
-  const std::string_view name = kHostName;
-  if (::sethostname(name.data(), name.size()) != 0 || ::setdomainname("", 0) != 0) {
+  if (::sethostname(kHostName.data(), kHostName.size()) != 0 || ::setdomainname("", 0) != 0) {
     return fail(Error::from_errno("set host name"));
   }
   setup.walls.add(Wall::kUtsNamespace);
