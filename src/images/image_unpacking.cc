@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "node/sessions/transfer_watch.h"
 #include "packages/builds/tree_transfer.h"
 #include "wire/guest/image_layer.h"
 
@@ -23,54 +23,6 @@ constexpr std::uint64_t kMostEntries = 1'000'000;  // of all layers
 constexpr std::uint64_t kBytesOfAnEntry = 1024;
 
 tl::unexpected<Error> cancelled() { return fail(Errc::kUnavailable, "the request was cancelled"); }
-
-// Closes a transfer in which nothing moves, and one that was cancelled.
-class TransferWatch {
- public:
-  TransferWatch(asio::io_context& io, node::FileTransfer& transfer,
-                std::shared_ptr<node::CancelFlag> cancel, std::chrono::milliseconds patience)
-      : state_(std::make_shared<State>(io, &transfer)),
-        cancel_(std::move(cancel)),
-        patience_(patience) {
-    cancel_->on_cancel([state = state_] { state->end(); });
-    feed();
-  }
-  TransferWatch(const TransferWatch&) = delete;
-  TransferWatch& operator=(const TransferWatch&) = delete;
-  ~TransferWatch() {
-    state_->transfer = nullptr;
-    state_->timer.cancel();
-    cancel_->on_cancel({});
-  }
-
-  void feed() {
-    state_->timer.expires_after(patience_);
-    state_->timer.async_wait([state = state_](const boost::system::error_code& error) {
-      if (error || std::chrono::steady_clock::now() < state->timer.expiry()) return;
-      state->is_late = true;
-      state->end();
-    });
-  }
-  Result<> verdict() const {
-    if (cancel_->cancelled()) return cancelled();
-    if (state_->is_late) return fail(Errc::kTimeout, "unpacking the image made no progress");
-    return {};
-  }
-
- private:
-  struct State {
-    State(asio::io_context& io, node::FileTransfer* which) : timer(io), transfer(which) {}
-    void end() {
-      if (transfer != nullptr) transfer->close();
-    }
-    asio::steady_timer timer;
-    node::FileTransfer* transfer;
-    bool is_late = false;
-  };
-  std::shared_ptr<State> state_;
-  std::shared_ptr<node::CancelFlag> cancel_;
-  std::chrono::milliseconds patience_;
-};
 
 // The sandbox that unpacks. Destroyed with this object at the latest.
 class UnpackingSandbox {
@@ -231,7 +183,9 @@ Task<wire::FileDone> ImageUnpacking::send_layer(const Wanted& wanted, ArchivedLa
   request.most = left + (left / 4) + (64ull << 20);
   CO_TRY(const std::unique_ptr<node::FileTransfer> transfer,
          co_await session->transfer(std::move(request)));
-  TransferWatch watch(services_.io, *transfer, cancel, wanted.patience);
+  node::TransferWatch watch(services_.io, wanted.patience, "unpacking the image made no progress",
+                            cancel);
+  watch.watch(*transfer);
   auto buffer = std::make_shared<std::string>(kChunk, '\0');
   std::uint64_t at = layer.offset;
   const std::uint64_t end = layer.offset + layer.size;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -19,62 +18,13 @@ namespace {
 constexpr std::size_t kSnapshotChunk = 256 * 1024;
 constexpr std::uint64_t kLeastRoom = 1 << 20;  // required to start
 constexpr std::string_view kSuffix = ".tar";
+constexpr const char* kStalled = "the snapshot transfer stalled in the sandbox";
 
 tl::unexpected<Error> full(std::string message) {
   return fail(Error(Errc::kResourceExhausted, std::move(message), ENOSPC));
 }
 
 }  // namespace
-
-// Closes a transfer without progress, and one that was cancelled.
-class SnapshotStore::Watchdog {
- public:
-  Watchdog(asio::io_context& io, node::FileTransfer& transfer,
-           std::shared_ptr<node::CancelFlag> cancel, std::chrono::milliseconds patience)
-      : state_(std::make_shared<State>(io, &transfer)),
-        cancel_(std::move(cancel)),
-        patience_(patience) {
-    cancel_->on_cancel([state = state_] { state->end(); });
-    feed();
-  }
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
-  ~Watchdog() {
-    state_->transfer = nullptr;
-    state_->timer.cancel();
-    cancel_->on_cancel({});
-  }
-
-  void feed() {
-    state_->timer.expires_after(patience_);
-    state_->timer.async_wait([state = state_](const boost::system::error_code& error) {
-      if (error || std::chrono::steady_clock::now() < state->timer.expiry()) return;
-      state->is_late = true;
-      state->end();
-    });
-  }
-  // The cause, if there is one, of the transfer's own error.
-  Result<> verdict() const {
-    if (cancel_->cancelled()) return fail(Errc::kUnavailable, "the request was cancelled");
-    if (state_->is_late)
-      return fail(Errc::kTimeout, "the snapshot transfer stalled in the sandbox");
-    return {};
-  }
-
- private:
-  struct State {
-    State(asio::io_context& io, node::FileTransfer* which) : timer(io), transfer(which) {}
-    void end() {
-      if (transfer != nullptr) transfer->close();
-    }
-    asio::steady_timer timer;
-    node::FileTransfer* transfer;
-    bool is_late = false;
-  };
-  std::shared_ptr<State> state_;
-  std::shared_ptr<node::CancelFlag> cancel_;
-  std::chrono::milliseconds patience_;
-};
 
 // One file, used on the disk thread. A new file is removed unless keep() succeeds.
 class SnapshotStore::File {
@@ -272,7 +222,7 @@ Result<> SnapshotStore::check_room(const std::string& project, std::uint64_t mor
 }
 
 Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
-                               Watchdog& watchdog, Claim& claim) {
+                               node::TransferWatch& watch, Claim& claim) {
   auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   bool more = true;
   while (more) {
@@ -282,7 +232,7 @@ Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
           co_await transfer.read_some(buffer->data() + filled, kSnapshotChunk - filled);
       more = got != 0;
       filled += got;
-      watchdog.feed();
+      watch.feed();
     }
     claim.bytes += filled;
     bytes_ += filled;
@@ -302,7 +252,7 @@ Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
 }
 
 Task<bool> SnapshotStore::copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
-                                  Watchdog& watchdog) {
+                                  node::TransferWatch& watch) {
   auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   while (true) {
     auto work = [file, buffer]() -> Task<std::size_t> {
@@ -312,7 +262,7 @@ Task<bool> SnapshotStore::copy_in(node::FileTransfer& transfer, std::shared_ptr<
     if (got == 0) co_return true;
     const bool taken = co_await transfer.write(std::string_view(*buffer).substr(0, got));
     if (!taken) co_return false;  // done() has the error
-    watchdog.feed();
+    watch.feed();
   }
 }
 
@@ -328,12 +278,13 @@ Task<store::SnapshotRecord> SnapshotStore::keep(std::shared_ptr<node::Session> s
   request.most = options_.max_bytes;
   CO_TRY(std::unique_ptr<node::FileTransfer> transfer,
          co_await session->transfer(std::move(request)));
-  Watchdog watchdog(io_, *transfer, cancel, options_.patience);
-  Result<> copied = co_await copy_out(*transfer, file, watchdog, claim);
-  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  node::TransferWatch watch(io_, options_.patience, kStalled, cancel);
+  watch.watch(*transfer);
+  Result<> copied = co_await copy_out(*transfer, file, watch, claim);
+  if (Result<> verdict = watch.verdict(); !verdict) co_return fail(verdict.error());
   if (!copied) co_return fail(std::move(copied.error()));
   Result<wire::FileDone> done = co_await transfer->done();
-  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (Result<> verdict = watch.verdict(); !verdict) co_return fail(verdict.error());
   if (!done) co_return fail(std::move(done.error()));
   auto work = [file]() -> Task<> { co_return file->keep(); };
   CO_TRY_OK(co_await asio::co_spawn(disk_, work, asio::use_awaitable));
@@ -359,13 +310,14 @@ Task<> SnapshotStore::fill(std::shared_ptr<node::Session> session, store::Snapsh
   request.most = snapshot.bytes;
   CO_TRY(std::unique_ptr<node::FileTransfer> transfer,
          co_await session->transfer(std::move(request)));
-  Watchdog watchdog(io_, *transfer, cancel, options_.patience);
-  Result<bool> copied = co_await copy_in(*transfer, file, watchdog);
-  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  node::TransferWatch watch(io_, options_.patience, kStalled, cancel);
+  watch.watch(*transfer);
+  Result<bool> copied = co_await copy_in(*transfer, file, watch);
+  if (Result<> verdict = watch.verdict(); !verdict) co_return fail(verdict.error());
   if (!copied) co_return fail(std::move(copied.error()));
   if (*copied) transfer->commit();
   Result<wire::FileDone> done = co_await transfer->done();
-  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (Result<> verdict = watch.verdict(); !verdict) co_return fail(verdict.error());
   if (!done) co_return fail(std::move(done.error()));
   if (!*copied) co_return fail(Errc::kProtocol, "the sandbox did not accept the whole snapshot");
   co_return Result<>();

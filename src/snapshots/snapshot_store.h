@@ -15,6 +15,7 @@
 
 #include "base/task.h"
 #include "node/sessions/session_service.h"
+#include "node/sessions/transfer_watch.h"
 #include "store/store.h"
 
 namespace glovebox::snapshots {
@@ -62,16 +63,16 @@ class SnapshotStore {
 
  private:
   class File;
-  class Watchdog;
   struct Claim;
 
   std::string path_of(const store::SnapshotId& id) const;
   Result<> check_share(const std::string& project, std::uint64_t more) const;
   Result<> check_room(const std::string& project, std::uint64_t more) const;
-  Task<> copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog,
-                  Claim& claim);
+  Task<> copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
+                  node::TransferWatch& watch, Claim& claim);
   // False: the session stopped reading.
-  Task<bool> copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog);
+  Task<bool> copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
+                     node::TransferWatch& watch);
 
   asio::io_context& io_;
   store::Store& store_;
