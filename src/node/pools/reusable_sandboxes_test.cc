@@ -59,14 +59,15 @@ TEST_F(ReusableSandboxesTest, TheSandboxOfARunThatDidNotEndInOrderIsDestroyed) {
   launcher.script.hangs = true;
   const auto call = start(reusing());
   until([&] { return launcher.taken.size() == 1; });
+  const std::string cut_off = launcher.taken[0];
   settle();
   call->cancel->cancel();
   until([&] { return call->done(); });
   settle();
   EXPECT_TRUE(launcher.recycled.empty());
-  EXPECT_FALSE(launcher.alive.contains(launcher.taken[0]));
+  EXPECT_FALSE(launcher.alive.contains(cut_off));
   launcher.script.hangs = false;
-  EXPECT_NE(run(reusing()).sandbox, launcher.taken[0]);
+  EXPECT_NE(run(reusing()).sandbox, cut_off);
 }
 
 TEST_F(ReusableSandboxesTest, ASandboxThatDiesWithItsRunIsReplaced) {
