@@ -238,24 +238,38 @@ void answer_datagram(int fd, bool is_dns) {
   sendmsg(fd, &message, 0);
 }
 
+// What a machine of this internet listens at. Opened before the machine is reported as ready:
+// a question that came earlier would be refused.
+struct Listeners {
+  std::vector<int> streams;
+  std::vector<int> datagrams;
+  int dns = -1;  // one of `datagrams`
+};
+
+void listen_to_streams(Listeners& listeners, const std::vector<std::uint16_t>& ports) {
+  for (const std::uint16_t port : ports) listeners.streams.push_back(listening(port, SOCK_STREAM));
+}
+
+void listen_to_datagrams(Listeners& listeners, const std::vector<std::uint16_t>& ports) {
+  for (const std::uint16_t port : ports) {
+    listeners.datagrams.push_back(listening(port, SOCK_DGRAM));
+    if (port == kDnsPort) listeners.dns = listeners.datagrams.back();
+  }
+}
+
 // Until `lifeline` ends.
-[[noreturn]] void serve(const std::vector<std::uint16_t>& streams,
-                        const std::vector<std::uint16_t>& datagrams, int lifeline) {
+[[noreturn]] void serve(const Listeners& listeners, int lifeline) {
   std::vector<pollfd> pollers{{lifeline, POLLIN, 0}};
-  for (const std::uint16_t port : streams) {
-    pollers.push_back({listening(port, SOCK_STREAM), POLLIN, 0});
-  }
-  for (const std::uint16_t port : datagrams) {
-    pollers.push_back({listening(port, SOCK_DGRAM), POLLIN, 0});
-  }
+  for (const int fd : listeners.streams) pollers.push_back({fd, POLLIN, 0});
+  for (const int fd : listeners.datagrams) pollers.push_back({fd, POLLIN, 0});
   signal(SIGCHLD, SIG_IGN);
   for (;;) {
     if (poll(pollers.data(), pollers.size(), -1) < 0 && errno != EINTR) _exit(1);
     if (pollers[0].revents != 0) _exit(0);
     for (std::size_t at = 1; at < pollers.size(); ++at) {
       if ((pollers[at].revents & POLLIN) == 0) continue;
-      if (at > streams.size()) {
-        answer_datagram(pollers[at].fd, datagrams[at - 1 - streams.size()] == kDnsPort);
+      if (at > listeners.streams.size()) {
+        answer_datagram(pollers[at].fd, pollers[at].fd == listeners.dns);
         continue;
       }
       const int fd = accept4(pollers[at].fd, nullptr, nullptr, SOCK_CLOEXEC);
@@ -300,8 +314,11 @@ bool may_make_networks() {
   streams.insert(streams.end(), {kDnsPort, kSinkPort});
   std::vector<std::uint16_t> datagrams(std::begin(kUdpPorts), std::end(kUdpPorts));
   datagrams.push_back(kDnsPort);
+  Listeners listeners;
+  listen_to_streams(listeners, streams);
+  listen_to_datagrams(listeners, datagrams);
   if (write(ready, &byte, 1) != 1) _exit(1);
-  serve(streams, datagrams, go);
+  serve(listeners, go);
 }
 
 }  // namespace
@@ -329,9 +346,11 @@ int run_internet() {
     return failed("addresses of the machine");
   }
   if (write(go[1], "g", 1) != 1 || read(ready[0], &byte, 1) != 1) return kNotTried;
+  Listeners listeners;
+  listen_to_streams(listeners, {kBoxPort});
   printf("box=%d\n", getpid());
   fflush(stdout);
-  serve({kBoxPort}, {}, 0);
+  serve(listeners, 0);
 }
 
 int join_and_run(int argc, char** argv) {
