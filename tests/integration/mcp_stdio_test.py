@@ -22,8 +22,9 @@ from sealed import wait_until
 
 def data_directory(pid):
     """Of a private server, by how it was started."""
-    directory, = [word.split("=", 1)[1] for word in processes.living(pid).arguments()
-                  if word.startswith("server.data_dir=")]
+    words = processes.living(pid).arguments()
+    directory, = [word.split("=", 1)[1] for option, word in zip(words, words[1:])
+                  if option == "--set" and word.startswith("server.data_dir=")]
     if not directory.startswith("/tmp/glovebox-private-"):
         raise AssertionError(directory)
     return directory
