@@ -213,8 +213,9 @@ TEST(FilterRules, BitsThatTheKernelDoesNotReadMakeNoOtherFamily) {
   }
 }
 
-TEST(FilterRules, SocketOptionsForKernelTlsAndKernelProgramsAreUnknown) {
+TEST(FilterRules, SocketOptionsForKernelTlsProgramsAndFlowLabelsAreUnknown) {
   constexpr std::uint64_t kUlp = 31;
+  constexpr std::uint64_t kFlowLabels = 32;
   const std::set<std::uint64_t> programs = {26, 50, 51, 52};
   for (const Stack* stack : kAll) {
     for (std::uint64_t name = 0; name < 100; ++name) {
@@ -225,6 +226,9 @@ TEST(FilterRules, SocketOptionsForKernelTlsAndKernelProgramsAreUnknown) {
                 programs.contains(name) ? refused(ENOPROTOOPT) : kAllowed)
           << stack->name << ": socket option " << name;
       EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_IP, name}), kAllowed) << stack->name;
+      EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_IPV6, name}),
+                name == kFlowLabels ? refused(ENOPROTOOPT) : kAllowed)
+          << stack->name << ": IPv6 option " << name;
     }
     EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_TCP | kHigh, kUlp | kHigh}),
               refused(ENOPROTOOPT))

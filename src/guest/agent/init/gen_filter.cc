@@ -151,6 +151,9 @@ void refuse_socket_options(scmp_filter_ctx filter) {
   };
   static constexpr SocketOption kOptions[] = {
       {IPPROTO_TCP, 31},  // TCP_ULP: TLS in the kernel, much code that reads what peers send
+      // IPV6_FLOWLABEL_MGR: labels outlive their socket by up to a minute, and all namespaces of
+      // the host share one small table of them.
+      {IPPROTO_IPV6, 32},
       // Programs for the kernel: their machine code comes out of one budget of the whole host
       // (net.core.bpf_jit_limit), without which no sandbox can start.
       {SOL_SOCKET, 26},  // SO_ATTACH_FILTER
