@@ -362,8 +362,8 @@ TEST(FilterRules, NoTraceeIsHeldAtItsExit) {
   }
 }
 
-TEST(FilterRules, RootInsideASessionDoesNotReachTheAgentButItsOwnChildren) {
-  for (const Stack* stack : {&kSession, &kSessionWithMounts, &kJoinedInSession}) {
+TEST(FilterRules, RootInsideDoesNotReachTheAgentButItsOwnChildren) {
+  for (const Stack* stack : {&kRun, &kSession, &kSessionWithMounts, &kJoinedInSession}) {
     for (const long number : {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setscheduler,
                               SYS_sched_setparam, SYS_sched_setattr}) {
       for (const std::uint64_t pid : {std::uint64_t{1}, kHigh | 1}) {

@@ -261,7 +261,7 @@ void refuse_for_process_engine(scmp_filter_ctx filter) {
        "setpriority");
 }
 
-// Root inside a session has the agent's own uid: what the kernel lets one do to a process of the
+// Root inside a sandbox has the agent's own uid: what the kernel lets one do to a process of the
 // same user is refused where it would reach the agent.
 void refuse_reaching_the_agent(scmp_filter_ctx filter) {
   for (const int number :
@@ -372,6 +372,8 @@ int main(int argc, char** argv) {
     refuse_socket_options(refuse);
     refuse_setuid_files(refuse);
     refuse_held_tracees(refuse);
+    // An image may say that its program is root's, which is the agent. A zygote's child never is.
+    if (!zygote) refuse_reaching_the_agent(refuse);
     zygote ? refuse_listeners(refuse) : refuse_more_filters(refuse);
     write_array(refuse, zygote ? "kRefuseZygote" : "kRefuse", to);
   }
