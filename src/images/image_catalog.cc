@@ -5,15 +5,31 @@
 
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "images/image_name.h"
 
 namespace glovebox::images {
 namespace {
 
-constexpr std::size_t kLeastOfAnId = 8;
-
 std::int64_t last_use(const KeptImage& one) {
   return std::max(one.layer.used_ms, one.layer.made_ms);
+}
+
+tl::unexpected<Error> no_such_image(const std::string& said) {
+  return fail(Errc::kNotFound,
+              "there is no image \"" + to_utf8(said) + "\"; load one with `glovebox image load`");
+}
+
+tl::unexpected<Error> several_images(const std::string& said) {
+  return fail(Errc::kNotFound, "several images could be meant by \"" + to_utf8(said) +
+                                   "\": say the id, or whose image it is (?project=)");
+}
+
+bool has_any_name(const KeptImage& one, const std::vector<std::string>& names) {
+  const std::vector<std::string>& its = one.image.names;
+  return std::any_of(its.begin(), its.end(), [&names](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
 }
 
 }  // namespace
@@ -49,29 +65,42 @@ const KeptImage* ImageCatalog::find_id(const std::string& id) const {
   return at == all_.end() ? nullptr : &at->second;
 }
 
-const KeptImage* ImageCatalog::find(const std::string& project, const std::string& said) const {
-  if (auto name = parse_image_name(said)) {
-    const KeptImage* found = nullptr;
-    for (const auto& [id, one] : all_) {
-      const auto& names = one.image.names;
-      if (!one.may_be_used_by(project) ||
-          std::find(names.begin(), names.end(), *name) == names.end()) {
-        continue;
-      }
-      // The project's own comes before one that is public.
-      if (one.image.project == project) return &one;
-      if (found == nullptr) found = &one;
-    }
-    if (found != nullptr) return found;
-  }
-  if (said.size() < kLeastOfAnId || !is_lower_hex(said)) return nullptr;
+Result<const KeptImage*> ImageCatalog::find(const std::string& project,
+                                            const std::string& said) const {
+  if (auto name = parse_image_name(said)) return find_by_name(project, *name);
+  if (said.size() < kLeastImageId || !is_lower_hex(said)) return no_such_image(said);
   const KeptImage* found = nullptr;
   for (const auto& [id, one] : all_) {
     if (!id.starts_with(said) || !one.may_be_used_by(project)) continue;
-    if (found != nullptr) return nullptr;
+    if (found != nullptr) return several_images(said);
     found = &one;
   }
+  if (found == nullptr) return no_such_image(said);
   return found;
+}
+
+Result<const KeptImage*> ImageCatalog::find_by_name(const std::string& project,
+                                                    const std::string& name) const {
+  const KeptImage* found = nullptr;
+  bool is_one = true;
+  for (const auto& [id, one] : all_) {
+    if (!one.may_be_used_by(project) || !has_any_name(one, {name})) continue;
+    // The project's own comes before one that is public.
+    if (one.image.project == project) return &one;
+    is_one = found == nullptr;
+    found = &one;
+  }
+  if (found == nullptr) return no_such_image(name);
+  if (!is_one) return several_images(name);
+  return found;
+}
+
+const KeptImage* ImageCatalog::find_published(const std::string& but,
+                                              const std::vector<std::string>& names) const {
+  for (const auto& [id, one] : all_) {
+    if (id != but && one.image.is_public && has_any_name(one, names)) return &one;
+  }
+  return nullptr;
 }
 
 std::vector<KeptImage> ImageCatalog::list(const std::string& project) const {

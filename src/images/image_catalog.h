@@ -36,9 +36,13 @@ class ImageCatalog {
   Task<> load();
   Task<> load_if_due();
   // By its id, at least eight characters of it, or one of its names: of the project's own images
-  // first, then of public ones. Null: there is none, or several ids begin so. Valid until the
+  // first, then of public ones. kNotFound: there is none, or `said` may mean several; each project
+  // chooses its names, so an administrator's view ("*") never chooses among them. Valid until the
   // caller awaits something.
-  const KeptImage* find(const std::string& project, const std::string& said) const;
+  Result<const KeptImage*> find(const std::string& project, const std::string& said) const;
+  // Another public image that has one of these names; null if there is none.
+  const KeptImage* find_published(const std::string& but,
+                                  const std::vector<std::string>& names) const;
   const KeptImage* find_id(const std::string& id) const;
   // The images that a project may use, the last used first.
   std::vector<KeptImage> list(const std::string& project) const;
@@ -54,6 +58,8 @@ class ImageCatalog {
   std::uint64_t bytes_of(const std::string& project) const;
 
  private:
+  Result<const KeptImage*> find_by_name(const std::string& project, const std::string& name) const;
+
   node::LayerService& layers_;
   std::map<std::string, KeptImage> all_;  // by id
   std::optional<std::chrono::steady_clock::time_point> loaded_at_;

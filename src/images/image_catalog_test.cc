@@ -35,8 +35,8 @@ class Catalog : public ::testing::Test {
   }
   void load() { ASSERT_TRUE(wait(catalog.load())); }
   char found(const std::string& project, const std::string& said) {
-    const KeptImage* image = catalog.find(project, said);
-    return image == nullptr ? '-' : image->id()[0];
+    const auto image = catalog.find(project, said);
+    return image ? (*image)->id()[0] : '-';
   }
 
   asio::io_context io;
@@ -59,6 +59,36 @@ TEST_F(Catalog, AProjectSeesItsOwnAndPublicImages) {
   EXPECT_EQ(found("one", "aaaaaaa"), '-');
   EXPECT_EQ(catalog.list("one").size(), 2u);
   EXPECT_EQ(catalog.list("*").size(), 3u);
+}
+
+TEST_F(Catalog, AnAdministratorsViewDoesNotChooseAmongTheNamesOfProjects) {
+  keep('a', {.project = "evil", .names = {"tool:1", "theirs:1"}});
+  keep('b', {.project = "ops", .names = {"tool:1"}});
+  load();
+  EXPECT_EQ(found("*", "tool:1"), '-');
+  EXPECT_EQ(catalog.find("*", "tool:1").error().code(), Errc::kNotFound);
+  EXPECT_NE(catalog.find("*", "tool:1").error().message().find("several"), std::string::npos);
+  EXPECT_EQ(found("ops", "tool:1"), 'b');
+  EXPECT_EQ(found("*", "theirs:1"), 'a');
+  EXPECT_EQ(found("*", std::string(32, 'b')), 'b');
+}
+
+TEST_F(Catalog, ANameIsNotTakenForAnId) {
+  // As a server before this rule may have written it.
+  keep('a', {.project = "evil", .names = {std::string(32, 'b') + ":latest", "bbbbbbbb:latest"}});
+  keep('b', {.project = "ops", .names = {"tool:1"}});
+  load();
+  EXPECT_EQ(found("*", std::string(32, 'b')), 'b');
+  EXPECT_EQ(found("*", "bbbbbbbb"), 'b');
+}
+
+TEST_F(Catalog, APublishedNameIsThatOfOneImage) {
+  keep('a', {.project = "one", .names = {"x:1", "y:1"}, .is_public = true});
+  keep('b', {.project = "two", .names = {"z:1", "y:1"}});
+  load();
+  EXPECT_EQ(catalog.find_published(std::string(32, 'b'), {"z:1", "y:1"})->id()[0], 'a');
+  EXPECT_EQ(catalog.find_published(std::string(32, 'a'), {"x:1"}), nullptr);
+  EXPECT_EQ(catalog.find_published(std::string(32, 'c'), {"z:1"}), nullptr);
 }
 
 TEST_F(Catalog, OtherLayersAreNoImages) {

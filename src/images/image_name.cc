@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 namespace glovebox::images {
@@ -75,6 +76,10 @@ Result<std::string> parse_image_name(std::string_view text) {
     if (!is_component(component)) return invalid(text);
     if (component.size() == rest.size()) break;
     rest.remove_prefix(component.size() + 1);
+  }
+  if (path.size() >= kLeastImageId && is_lower_hex(path)) {
+    return fail(Errc::kInvalidArgument,
+                "\"" + std::string(text) + "\" is not the name of an image: it could be an id");
   }
   return std::string(path) + ":" + std::string(tag);
 }

@@ -24,5 +24,15 @@ TEST(ImageName, RefusesWhatIsNone) {
   EXPECT_FALSE(parse_image_name(std::string(300, 'a')));
 }
 
+TEST(ImageName, IsNeverWhatAnIdCouldBe) {
+  for (const char* id : {"deadbeef", "deadbeef:latest", "0123456789abcdef0123456789abcdef:1",
+                         "docker.io/library/deadbeef", "docker.io/00000000"}) {
+    EXPECT_FALSE(parse_image_name(id)) << id;
+  }
+  for (const char* name : {"deadbee", "deadbeef-1", "team/deadbeef", "deadbeefg"}) {
+    EXPECT_TRUE(parse_image_name(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace glovebox::images

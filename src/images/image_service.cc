@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "images/image_archive.h"
 #include "images/image_name.h"
@@ -29,9 +28,12 @@ std::string layer_of(const std::string& project, const std::string& digest) {
       .substr(0, kLayerIdSize);
 }
 
-tl::unexpected<Error> no_such_image(const std::string& said) {
-  return fail(Errc::kNotFound,
-              "there is no image \"" + to_utf8(said) + "\"; load one with `glovebox image load`");
+// Its names are what all projects call it, so its owner alone must not choose more of them.
+Result<> check_may_be_named(const ImageRecord& record, const std::vector<std::string>& added) {
+  if (!record.is_public || added.empty()) return {};
+  return fail(Errc::kPermissionDenied,
+              "the image is published; it gets no other names before an administrator has "
+              "withdrawn it (`glovebox image unpublish`)");
 }
 
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
@@ -59,16 +61,14 @@ ImageService::ImageService(Services services, ImageServiceOptions options)
 
 Task<ImageUse> ImageService::use(std::string project, std::string said) {
   CO_TRY_OK(co_await catalog_.load_if_due());
-  const KeptImage* found = catalog_.find(project, said);
-  if (found == nullptr) co_return no_such_image(said);
+  CO_TRY(const KeptImage* const found, catalog_.find(project, said));
   ImageUse use{.layer = found->id(), .name = std::move(said), .config = found->image.config};
   co_return use;
 }
 
 Task<KeptImage> ImageService::find(std::string project, std::string said) {
   CO_TRY_OK(co_await catalog_.load());
-  const KeptImage* found = catalog_.find(project, said);
-  if (found == nullptr) co_return no_such_image(said);
+  CO_TRY(const KeptImage* const found, catalog_.find(project, said));
   co_return *found;
 }
 
@@ -138,10 +138,13 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
   if (const KeptImage* known = catalog_.find_id(id)) {
     loaded.is_new = false;
     ImageRecord record = known->image;
+    std::vector<std::string> added;
     for (const std::string& name : names) {
       auto& its = record.names;
-      if (std::find(its.begin(), its.end(), name) == its.end()) its.push_back(name);
+      if (std::find(its.begin(), its.end(), name) == its.end()) added.push_back(name);
     }
+    CO_TRY_OK(check_may_be_named(record, added));
+    record.names.insert(record.names.end(), added.begin(), added.end());
     if (record.names.size() > ImageRecord::kMostNames) {
       co_return fail(Errc::kInvalidArgument, "the image has too many names");
     }
@@ -269,8 +272,7 @@ Task<> ImageService::make_room(std::string but) {
 
 Result<const KeptImage*> ImageService::find_own(const std::string& project,
                                                 const std::string& said) const {
-  const KeptImage* found = catalog_.find(project, said);
-  if (found == nullptr) return no_such_image(said);
+  TRY(const KeptImage* const found, catalog_.find(project, said));
   if (project != "*" && found->image.project != project) {
     return fail(Errc::kPermissionDenied, "the image belongs to another project");
   }
@@ -289,11 +291,15 @@ Task<KeptImage> ImageService::change(std::string project, std::string said, Chan
   CO_TRY(const KeptImage* const found, find_own(project, said));
   const std::string id = found->id();
   ImageRecord record = found->image;
+  if (change.is_public.value_or(false) && catalog_.find_published(id, record.names) != nullptr) {
+    co_return fail(Errc::kInvalidArgument,
+                   "another published image has one of its names: withdraw that one first");
+  }
   record.is_public = change.is_public.value_or(record.is_public);
   record.is_pinned = change.is_pinned.value_or(record.is_pinned);
   CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
   const KeptImage* kept = catalog_.find_id(id);
-  if (kept == nullptr) co_return no_such_image(said);
+  if (kept == nullptr) co_return fail(Errc::kNotFound, "the image was removed meanwhile");
   co_return *kept;
 }
 

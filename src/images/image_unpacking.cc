@@ -19,8 +19,8 @@ constexpr std::size_t kChunk = 256 * 1024;
 constexpr std::uint64_t kMemory = 768ull << 20;
 constexpr std::uint64_t kDisk = 16ull << 20;
 constexpr std::uint64_t kMostEntries = 1'000'000;  // of all layers
-// What a file takes on the disk besides its content: a part of a block, and its inode.
-constexpr std::uint64_t kBytesOfAnEntry = 1024;
+// What a file takes on the disk besides its blocks: its inode and its name.
+constexpr std::uint64_t kBytesOfAnEntry = 512;
 
 tl::unexpected<Error> cancelled() { return fail(Errc::kUnavailable, "the request was cancelled"); }
 

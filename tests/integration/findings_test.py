@@ -4,7 +4,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import sealed
+import server
 from sealed import glovebox
+from session import Session
 
 
 class CopyingOut(sealed.TestCase):
@@ -91,6 +93,50 @@ class ProcessEngine(sealed.TestCase):
                        "-c", "echo x > f; chmod 600 f")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn(b"not permitted", ran.stderr)
+
+
+# Tells of every file below /dev that somebody opens, and holds a lock on each.
+WATCH_DEV = """
+import ctypes, fcntl, os, struct
+libc = ctypes.CDLL("libc.so.6", use_errno=True)
+held = [open(f"/dev/{name}") for name in ("null", "zero", "full", "random", "urandom")]
+for one in held: fcntl.flock(one, fcntl.LOCK_EX)
+watch = libc.inotify_init1(0)
+assert libc.inotify_add_watch(watch, b"/dev", 0x20) > 0
+open("/tmp/ready", "w")
+while True:
+    events = os.read(watch, 4096)
+    with open("/tmp/seen", "a") as seen:
+        while events:
+            size, = struct.unpack_from("I", events, 12)
+            print(events[16:16 + size].rstrip(b"\\0").decode(), file=seen, flush=True)
+            events = events[16 + size:]
+"""
+TAKE_LOCKS = """
+import fcntl
+for name in ("null", "zero", "full", "random", "urandom"):
+    try: fcntl.flock(open(f"/dev/{name}"), fcntl.LOCK_EX | fcntl.LOCK_NB); print("free", name)
+    except BlockingIOError: print("held", name)
+"""
+
+
+class Neighbours(server.Served):
+    def test_nobody_sees_or_locks_the_devices_of_another_sandbox(self):
+        watcher, neighbour = Session(self.client), Session(self.server.client(self.server.new_key(project="other")[0]))
+        for one in (watcher, neighbour):
+            self.addCleanup(one.kill)
+        watcher.exec("sh", "-c", "cat > /tmp/watch.py", stdin=WATCH_DEV)
+        watcher.start("python3 /tmp/watch.py")
+        ready = lambda: watcher.shell("test -e /tmp/ready")["exit_code"] == 0
+        self.assertTrue(sealed.wait_until(ready, 30))
+        run = self.client.python("open('/dev/zero').close()\n" + TAKE_LOCKS)
+        for said in (neighbour.exec("python3", "-c", "open('/dev/zero').close()\n" + TAKE_LOCKS)["stdout"], run["stdout"]):
+            self.assertEqual(said.count("free"), 5, said)
+        # The control: in the watcher's own sandbox.
+        self.assertEqual(watcher.exec("python3", "-c", TAKE_LOCKS.replace('"zero", ', ""))["stdout"].count("held"), 4)
+        seen = lambda: watcher.shell("cat /tmp/seen")["stdout"].split()
+        self.assertTrue(sealed.wait_until(lambda: "full" in seen(), 30), seen())
+        self.assertNotIn("zero", seen())
 
 
 class FrontDoor(sealed.TestCase):

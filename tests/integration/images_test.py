@@ -249,6 +249,35 @@ class Keeping(Images):
         self.assertNotIn("project", others.get(f"/v1/images/{made['id']}").json)
         self.assert_refused(others.call("DELETE", f"/v1/images/{made['id']}"), 403, "policy")
 
+    def test_a_project_does_not_choose_what_an_administrator_means(self):
+        theirs = self.server.client(self.server.new_key(project="evil")[0])
+        others = self.server.client(self.server.new_key(project="three")[0])
+        mine = self.load(docker_archive([busybox_layer().bytes()], names=["tool:1"]))
+        # Ids are known beforehand: this one comes first in their order.
+        for number in range(10_000):
+            config = {"Env": [f"N={number}"]}
+            digest = images.sha256(images.configuration([busybox_layer().bytes()], **config))
+            if images.sha256(f"glovebox image\n4:evil{digest}".encode())[:32] < mine["id"]:
+                break
+        evil = self.load(docker_archive([busybox_layer().bytes()], names=["tool:1"], **config), client=theirs)
+        self.assertLess(evil["id"], mine["id"])
+        for method, body in (("PATCH", {"public": True}), ("DELETE", None)):
+            answer = self.client.call(method, "/v1/images/tool:1", body)
+            self.assert_refused(answer, 404, "image_not_found")
+            self.assertIn("several", answer.text)
+        # Nor by another one's id as a name.
+        self.load(docker_archive([busybox_layer().bytes()], names=[mine["id"]]), client=theirs, status=422)
+        self.assertEqual(self.client.get(f"/v1/images/{mine['id']}").json["project"], "default")
+        # A published image gets no names that nobody has looked at.
+        self.assertEqual(self.client.call("PATCH", f"/v1/images/{evil['id']}", {"public": True}).status, 200)
+        archive = docker_archive([busybox_layer().bytes()], names=["tool:1"], **config)
+        self.assertFalse(self.load(archive, client=theirs)["new"])
+        refused = theirs.call("POST", "/v1/images?name=python:3.13", archive)
+        self.assert_refused(refused, 403, "policy")
+        self.assertEqual(others.get("/v1/images/tool:1").json["names"], ["tool:1"])
+        self.assert_refused(others.get("/v1/images/python:3.13"), 404, "image_not_found")
+        self.assert_refused(self.client.call("PATCH", f"/v1/images/{mine['id']}", {"public": True}), 422, "image_invalid")
+
     def test_what_is_in_use_or_pinned_stays(self):
         used = self.load(docker_archive([busybox_layer().bytes()], names=["used:1"]))
         pinned = self.load(docker_archive([busybox_layer().file("p").bytes()], names=["pinned:1"]))
@@ -344,6 +373,16 @@ class Hostile(Images):
         # The blob is what it says, and its content is not what the configuration says.
         swapped = docker_archive(layers).replace(b'"0/layer.tar", "1/layer.tar"', b'"1/layer.tar", "0/layer.tar"')
         self.assertIn("is not what its digest says", self.refused(swapped))
+
+    def test_directories_without_an_end(self):
+        self.good(Layer().file("a/b/c/d", "x"))
+        many = Layer()
+        for number in range(20):
+            many.file(f"{number}/" + "d/" * 1500 + "f", "x")
+        archive = docker_archive([many.bytes()])
+        self.assertLess(len(archive), 200_000)
+        # 30,000 directories are 123 MB, and an image may have 90.
+        self.assertIn("larger", self.refused(archive, 413, "image_too_large"))
 
     def test_bombs(self):
         self.good(Layer().file("a", "x"))

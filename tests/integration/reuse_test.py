@@ -164,6 +164,20 @@ for _ in range(100):
 """),
 }
 
+# Descriptors that are only in queues of each other, until the kernel collects them.
+SOCKETS_IN_FLIGHT = """
+import array, socket
+for number in range(50):
+    port = socket.socket(); port.bind(("127.0.0.1", 30000 + number)); port.listen()
+    name = socket.socket(socket.AF_UNIX); name.bind(f"\\0left{number}"); name.listen()
+    one, other = socket.socketpair()
+    fds = [sent.detach() for sent in (port, name, other)] + [one.fileno()]
+    one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+"""
+FIND_SOCKETS = """
+if ":7530 " in open("/proc/net/tcp").read() or "@left" in open("/proc/net/unix").read(): print("found")
+"""
+
 # State of an interpreter. The control is a context, whose cells share one.
 INTERPRETER = {
     "environment": ("import os\nos.environ['LEFT'] = '1'\n",
@@ -381,6 +395,31 @@ class Reuse(server.Served):
                             "for fd in (0, 1, 2, 100): os.close(fd)\nwhile True: time.sleep(1)")
         self.assertEqual(first["exit_code"], 0, "its own word")
         self.assert_thrown_away(first)
+
+    def test_sockets_in_flight_take_the_sandbox_with_them(self):
+        session = Session(self.client, template="python")
+        self.addCleanup(session.kill)
+        one_after_the_other = ("import os\nfor _ in range(20):\n    if os.fork() == 0:\n        exec(LEAVE)\n        os._exit(0)\n"
+                               "    os.wait()\n    exec(FIND)\n")
+        looked = session.exec("python3", "-c", f"LEAVE = {SOCKETS_IN_FLIGHT!r}\nFIND = {FIND_SOCKETS!r}\n" + one_after_the_other)
+        self.assertIn("found", looked["stdout"], ("the control: two processes, one after the other", looked))
+        first = self.python(SOCKETS_IN_FLIGHT)
+        self.assertEqual(first["exit_code"], 0, first)
+        self.comes_back(sandbox_of(first), FIND_SOCKETS)
+
+    def test_sockets_in_order_cost_no_sandbox(self):
+        first = self.python("import socket\nserver = socket.create_server(('127.0.0.1', 4711))\n"
+                            "client = socket.create_connection(('127.0.0.1', 4711)); peer = server.accept()[0]\n"
+                            "client.sendall(b'x' * 100_000); assert peer.recv(1) == b'x'\n"
+                            "one, other = socket.socketpair(); one.send(b'x')\n")
+        self.assertEqual(first["exit_code"], 0, first)
+        self.assertIsNotNone(self.comes_back(sandbox_of(first)))
+
+    def test_the_times_of_terminals(self):
+        first = self.python("import os\nos.openpty(); os.utime('/dev/pts/ptmx')")
+        self.assertEqual(first["exit_code"], 0, first)
+        times = "import os\nprint('times', os.stat('/dev/pts/ptmx').st_mtime, os.stat('/dev/pts').st_mtime)"
+        self.assertIn("times 0.0 0.0\n", self.comes_back(sandbox_of(first), times)["stdout"])
 
     def test_descriptors_in_flight(self):
         # A socket that is only in its own queue, with a file of the scratch: nothing can reach it.

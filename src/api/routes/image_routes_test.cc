@@ -71,6 +71,21 @@ TEST_F(ImageRoutesTest, OnlyAnAdministratorPublishes) {
   EXPECT_THAT(ids(mine_), ElementsAre(kMine, kTheirs, kPublic));
 }
 
+TEST_F(ImageRoutesTest, AnAdministratorSaysWhichOfSeveralImagesOfAName) {
+  const Answer unclear = send(Method::kPatch, "/x:1", test_.admin_key, R"({"public":true})");
+  EXPECT_EQ(unclear.status, 404);
+  EXPECT_THAT(unclear.body, HasSubstr("several images"));
+  EXPECT_EQ(send(Method::kDelete, "/x:1", test_.admin_key).status, 404);
+  EXPECT_THAT(test_.layers.dropped, ElementsAre());
+  EXPECT_EQ(
+      send(Method::kPatch, "/x:1?project=theirs", test_.admin_key, R"({"public":true})").status,
+      200);
+  EXPECT_TRUE(images::parse_image_note(test_.layers.all[kTheirs].note)->is_public);
+  // Now all know that one as x:1.
+  EXPECT_EQ(send(Method::kPatch, "/" + kMine, test_.admin_key, R"({"public":true})").status, 422);
+  EXPECT_FALSE(images::parse_image_note(test_.layers.all[kMine].note)->is_public);
+}
+
 TEST_F(ImageRoutesTest, AProjectRemovesOnlyItsOwn) {
   EXPECT_EQ(send(Method::kDelete, "/" + kPublic, mine_).status, 403);
   EXPECT_EQ(send(Method::kDelete, "/" + kTheirs, mine_).status, 404);

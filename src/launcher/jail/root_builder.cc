@@ -25,11 +25,6 @@ constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kBootIdFlags =
     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 
-struct DevLink {
-  const char* name;
-  const char* target;
-};
-
 // A mount can be cloned only from our own mount namespace, and the client's descriptor is from its
 // own. So the file is reopened by its path and must be the same one.
 Result<UniqueFd> same_in_our_namespace(int client_fd) {
@@ -90,7 +85,8 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
   if (::symlink("python3", (scratch + "/usr-base/bin/python").c_str()) != 0) {
     return fail(Error::from_errno("link python to python3"));
   }
-  TRY_OK(builder.prepare_dev());
+  TRY(MinimalDev dev, MinimalDev::open(scratch + "/dev"));
+  builder.dev_.emplace(std::move(dev));
   // A mount of its own, so that the guest's mountinfo shows "/" and not our path.
   TRY(builder.usr_base_,
       sys::clone_mount(AT_FDCWD, scratch + "/usr-base", sys::Submounts::kLeaveOut));
@@ -102,41 +98,6 @@ RootBuilder::~RootBuilder() {
   if (!scratch_) return;
   (void)!::chdir("/");
   (void)sys::detach(scratch());
-}
-
-// Once per launcher: a tmpfs with the harmless devices. Every sandbox gets a read-only copy of it.
-Result<> RootBuilder::prepare_dev() {
-  const std::string dev = scratch() + "/dev";
-  TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs", {{"size", "64k"}, {"mode", "0755"}},
-                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, dev));
-  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
-    const std::string path = dev + "/" + name;
-    // A device node of our own if we may create one; rootless, the host's is bind-mounted.
-    struct stat host {};
-    if (::stat((std::string("/dev/") + name).c_str(), &host) == 0 && S_ISCHR(host.st_mode) &&
-        ::mknod(path.c_str(), S_IFCHR | 0666, host.st_rdev) == 0) {
-      if (::chmod(path.c_str(), 0666) != 0) return fail(Error::from_errno("chmod " + path));
-      continue;
-    }
-    const UniqueFd made(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
-    if (!made) return fail(Error::from_errno("create " + path));
-    TRY(const UniqueFd device,
-        sys::clone_mount(AT_FDCWD, std::string("/dev/") + name, sys::Submounts::kLeaveOut));
-    TRY_OK(sys::restrict_mount(device.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
-                               sys::Submounts::kLeaveOut));
-    TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, path));
-  }
-  TRY_OK(make_dir(AT_FDCWD, dev + "/pts", 0755, 0, false));
-  TRY_OK(make_dir(AT_FDCWD, dev + "/shm", 01777, 0, false));
-  for (const DevLink& link : {DevLink{"fd", "/proc/self/fd"}, DevLink{"stdin", "/proc/self/fd/0"},
-                              DevLink{"stdout", "/proc/self/fd/1"},
-                              DevLink{"stderr", "/proc/self/fd/2"}, DevLink{"ptmx", "pts/ptmx"}}) {
-    if (::symlink(link.target, (dev + "/" + link.name).c_str()) != 0) {
-      return fail(Error::from_errno(std::string("link /dev/") + link.name));
-    }
-  }
-  return sys::restrict_mount(tmpfs.get(), MOUNT_ATTR_RDONLY, sys::Submounts::kLeaveOut);
 }
 
 Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owner& owner,
@@ -177,10 +138,6 @@ Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
 
 TemporaryMounts::~TemporaryMounts() {
   for (const std::string& path : paths_) (void)sys::detach(path);
-}
-
-Result<UniqueFd> RootBuilder::build_dev() const {
-  return sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong);
 }
 
 Result<UniqueFd> RootBuilder::build_upper(const Limits& limits, const Owner& owner) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "launcher/jail/copy_mounter.h"
 #include "launcher/jail/idmap.h"
 #include "launcher/jail/kept_lower.h"
+#include "launcher/jail/minimal_dev.h"
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
 
@@ -82,8 +84,8 @@ class RootBuilder {
   KeptLowers& kept() { return kept_; }
   const KeptLowers& kept() const { return kept_; }
 
-  // A copy of the prepared /dev.
-  Result<UniqueFd> build_dev() const;
+  // A minimal /dev, read-only.
+  Result<UniqueFd> build_dev() const { return dev_->build(); }
   // The writable tmpfs of a sandbox; needs no user namespace in `owner` yet.
   Result<UniqueFd> build_upper(const Limits& limits, const Owner& owner) const;
   // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
@@ -113,7 +115,6 @@ class RootBuilder {
         layer_(std::move(layer)),
         copies_(*scratch_) {}
   const std::string& scratch() const { return *scratch_; }
-  Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
   Result<> add_host_layers(SandboxMounts& mounts, const Owner& owner, std::vector<UniqueFd>& lower,
                            std::vector<UniqueFd>& usr);
@@ -134,6 +135,7 @@ class RootBuilder {
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
+  std::optional<MinimalDev> dev_;
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
   UniqueFd empty_;                // the same for an image: an overlay needs two layers
   bool can_use_detached_ = true;  // until the kernel has refused

@@ -23,6 +23,7 @@ constexpr const char* kGone = "gone-";
 constexpr const char* kTree = "tree";
 constexpr const char* kUsed = "used";
 constexpr std::uint64_t kMinFreeBytes = 256ull << 20;
+constexpr std::uint64_t kMinFreeInodes = 20'000;
 // A launcher that only checks whether a layer is in use holds its lock for a moment.
 constexpr int kLockTries = 20;
 constexpr int kLockPauseMs = 1;
@@ -235,6 +236,8 @@ void LayerStore::touch(const std::string& id, int layer) {
 bool LayerStore::has_room() const {
   struct statvfs room {};
   if (::fstatvfs(dir_.get(), &room) != 0) return true;
+  // Some file systems do not count inodes.
+  if (room.f_files != 0 && room.f_favail < kMinFreeInodes) return false;
   return static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize >= kMinFreeBytes;
 }
 
@@ -263,7 +266,8 @@ Result<LayerRef> LayerStore::begin(const std::string& id, const void* owner) {
                                               " layers, which is the limit; remove some");
   }
   if (!has_room()) {
-    return fail(Errc::kResourceExhausted, "the disk of " + sets_ + " has less than 256 MB left");
+    return fail(Errc::kResourceExhausted,
+                "the disk of " + sets_ + " has less than 256 MB or 20,000 inodes left");
   }
   constexpr int kTries = 3;
   for (int tries = 0; tries < kTries; ++tries) {

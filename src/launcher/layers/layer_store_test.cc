@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +88,25 @@ TEST_F(LayerStoreTest, MakesNothingBeforeItIsNeeded) {
   EXPECT_EQ(code_of(layer_store.use(kOne, Counts::kYes)), Errc::kNotFound);
   EXPECT_EQ(code_of(layer_store.drop(kOne)), Errc::kNotFound);
   EXPECT_FALSE(fs::exists(sets()));
+}
+
+// Whether a layer is begun on a file system of so many inodes; of a process that may mount one.
+[[noreturn]] void begin_with_inodes(const std::string& place, const char* inodes) {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+      ::mount("tmpfs", place.c_str(), "tmpfs", 0, inodes) != 0) {
+    ::_exit(2);
+  }
+  LayerStore layer_store(place);
+  const auto begun = layer_store.begin(kOne, &layer_store);
+  ::_exit(begun ? 0 : code_of(begun) == Errc::kResourceExhausted ? 1 : 3);
+}
+
+TEST_F(LayerStoreTest, NeedsInodesAsWellAsBytes) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a file system";
+  EXPECT_EXIT(begin_with_inodes(place_, "size=1g,nr_inodes=10000"), ::testing::ExitedWithCode(1),
+              "");
+  EXPECT_EXIT(begin_with_inodes(place_, "size=1g,nr_inodes=30000"), ::testing::ExitedWithCode(0),
+              "");
 }
 
 TEST_F(LayerStoreTest, WhatASandboxMadeIsKeptWithItsRecord) {

@@ -67,7 +67,7 @@ Result<> image_in(HelperLink& link) {
   TRY(UniqueFd top, open_listing(AT_FDCWD, link.request().path));
   if (in_proc(top.get())) return fail_with(EACCES);
   TRY_OK(link.opened());
-  ImageUnpacker unpacker(std::move(top));
+  ImageUnpacker unpacker(std::move(top), link.request().most);
   LayerStream stream(link.data(), link.request().most);
   // Headers are small and the decompressor is not asked for each of them.
   constexpr std::size_t kAtOnce = 64 * 1024;

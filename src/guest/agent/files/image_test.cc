@@ -310,6 +310,37 @@ TEST_F(HostileImage, OwnersOutsideOfASandboxAreRefused) {
   EXPECT_THAT(refused(Layer().add(entry)), HasSubstr("65535"));
 }
 
+TEST_F(HostileImage, DirectoriesThatOnlyPathsNameAreCounted) {
+  Layer layer;
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "d/";
+  for (const char* top : {"a/", "b/", "c/"}) layer.file(top + deep + "f", "x");
+  const Answer whole = apply(layer.bytes());
+  ASSERT_EQ(whole.error(), 0) << whole.message();
+  EXPECT_EQ(whole.done->entries, 3u * (1001 + 1));
+  EXPECT_GE(whole.done->bytes, 3u * 1001 * 4096);
+  // The archive itself has a few kilobytes.
+  Layer other;
+  other.file("e/" + deep + "f", "x");
+  EXPECT_EQ(apply(other.bytes(), 1'000'000).error(), EFBIG);
+}
+
+TEST_F(HostileImage, SmallFilesLinksAndAttributesAreCountedAsTheDiskKeepsThem) {
+  TarEntry attributed = Layer::entry_of(TarType::kFile, "with", 0644);
+  attributed.xattrs.emplace_back("user.some", "x");
+  const Answer answer = apply(Layer()
+                                  .file("empty", "")
+                                  .file("one", "1")
+                                  .directory("d")
+                                  .symlink("short", "one")
+                                  .symlink("long", std::string(1000, 'l'))
+                                  .add(attributed)
+                                  .bytes());
+  ASSERT_EQ(answer.error(), 0) << answer.message();
+  EXPECT_EQ(answer.done->entries, 6u);
+  EXPECT_EQ(answer.done->bytes, 4u * 4096);  // "one", "d", "long" and what "with" has besides
+}
+
 TEST_F(HostileImage, EndlessNamesAreRefused) {
   EXPECT_THAT(refused(Layer().file(std::string(5000, 'n'), "")), HasSubstr("4000"));
   std::string deep;

@@ -22,6 +22,8 @@ using wire::TarEntry;
 using wire::TarReader;
 using wire::TarType;
 
+constexpr std::uint64_t kBlock = 4096;  // of common file systems
+constexpr std::size_t kShortLink = 59;  // has no block of its own
 constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 constexpr std::string_view kAufs = ".wh..wh.";
@@ -74,12 +76,20 @@ ImageUnpacker::Split ImageUnpacker::split(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
+Result<> ImageUnpacker::count_entry() {
+  if (++unpacked_.entries <= kMaxEntries) return {};
+  return fail(Error(Errc::kResourceExhausted,
+                    "the layer has more than " + std::to_string(kMaxEntries) + " entries", EFBIG));
+}
+
+Result<> ImageUnpacker::count_bytes(std::uint64_t bytes) {
+  unpacked_.bytes += (bytes + kBlock - 1) / kBlock * kBlock;
+  if (unpacked_.bytes <= most_) return {};
+  return fail(Error(Errc::kResourceExhausted, "the image exceeds the size limit", EFBIG));
+}
+
 Result<> ImageUnpacker::take(const TarEntry& entry, TarReader& reader) {
-  if (++unpacked_.entries > kMaxEntries) {
-    return fail(Error(Errc::kResourceExhausted,
-                      "the layer has more than " + std::to_string(kMaxEntries) + " entries",
-                      EFBIG));
-  }
+  TRY_OK(count_entry());
   TRY(const std::string path, clean_name(entry.name));
   if (path.size() > kMaxPath || entry.link.size() > kMaxPath) {
     return refuse_entry("the layer contains a name of more than " + std::to_string(kMaxPath) +
@@ -115,7 +125,7 @@ Result<> ImageUnpacker::remember(const std::string& path) {
   return {};
 }
 
-Result<UniqueFd> ImageUnpacker::open_directory(const std::string& path, Missing missing) const {
+Result<UniqueFd> ImageUnpacker::open_directory(const std::string& path, Missing missing) {
   const std::string from_top = path.empty() ? "." : path;
   auto opened = open_path(top_.get(), from_top, O_RDONLY | O_DIRECTORY, 0, kInside);
   if (opened || opened.error().sys_errno() != ENOENT || missing == Missing::kFail) return opened;
@@ -127,8 +137,11 @@ Result<UniqueFd> ImageUnpacker::open_directory(const std::string& path, Missing 
     if (!next && next.error().sys_errno() == ENOENT) {
       const std::string name = split(some).name;
       // A link that leads nowhere has the name: then it still cannot be opened below.
-      if (::mkdirat(above ? above.get() : top_.get(), name.c_str(), kDirMode) != 0 &&
-          errno != EEXIST) {
+      if (::mkdirat(above ? above.get() : top_.get(), name.c_str(), kDirMode) == 0) {
+        // An archive need not name the directories above a file: one header has two thousand.
+        TRY_OK(count_entry());
+        TRY_OK(count_directory());
+      } else if (errno != EEXIST) {
         return fail_with(errno);
       }
       next = open_path(top_.get(), some, O_RDONLY | O_DIRECTORY, 0, kInside);
@@ -216,12 +229,15 @@ Result<> ImageUnpacker::place(const Split& at, const std::string& path, const Ta
 
 Result<> ImageUnpacker::make_directory(int dir, const Split& at, const std::string& path,
                                        const TarEntry& entry) {
-  if (::mkdirat(dir, at.name.c_str(), 0700) != 0) {
+  if (::mkdirat(dir, at.name.c_str(), 0700) == 0) {
+    TRY_OK(count_directory());
+  } else {
     if (errno != EEXIST) return fail_with(errno);
     if (!is_directory(dir, at.name)) {
       const UniqueFd kept(::fcntl(dir, F_DUPFD_CLOEXEC, 3));
       TRY_OK(remove(dir, at.name));
       if (::mkdirat(kept.get(), at.name.c_str(), 0700) != 0) return fail_with(errno);
+      TRY_OK(count_directory());
     }
   }
   directories_.push_back({path, entry});
@@ -240,7 +256,7 @@ Result<> ImageUnpacker::write_file(int dir, const Split& at, const TarEntry& ent
   }
   if (!file) return fail(std::move(file.error()));
   TRY(const std::uint64_t written, write_content(file->get(), entry, reader));
-  unpacked_.bytes += written;
+  TRY_OK(count_bytes(written));
   return apply_attributes(file->get(), entry);
 }
 
@@ -282,6 +298,7 @@ Result<> ImageUnpacker::make_special(int dir, const Split& at, const TarEntry& e
     TRY_OK(remove(kept.get(), at.name));
     if (make() != 0) return fail_with(errno);
   }
+  if (!is_fifo && entry.link.size() > kShortLink) TRY_OK(count_bytes(entry.link.size()));
   if (entry.uid > kMaxId || entry.gid > kMaxId)
     return refuse_entry("its owner is not within 0 to 65535");
   if (::fchownat(kept.get(), at.name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -296,6 +313,7 @@ Result<> ImageUnpacker::apply_attributes(int fd, const TarEntry& entry) {
   if (entry.uid > kMaxId || entry.gid > kMaxId)
     return refuse_entry("its owner is not within 0 to 65535");
   if (::fchown(fd, entry.uid, entry.gid) != 0) return fail_with(errno);
+  if (!entry.xattrs.empty()) TRY_OK(count_bytes(1));
   TRY_OK(write_attributes(fd, entry.xattrs));
   if (has_capability(entry) && ::fgetxattr(fd, "security.capability", nullptr, 0) < 0) {
     ++unpacked_.capabilities;

@@ -17,8 +17,8 @@
 namespace glovebox::agent {
 
 struct ImageCounts {
-  std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;         // of content
+  std::uint64_t entries = 0;       // also directories that are only in the paths of others
+  std::uint64_t bytes = 0;         // in whole blocks, as a disk keeps them, directories too
   std::uint64_t devices = 0;       // left out
   std::uint64_t capabilities = 0;  // of files, that could not be kept
 };
@@ -31,8 +31,9 @@ class ImageUnpacker {
   static constexpr std::size_t kMaxPath = 4000;
   static constexpr std::uint32_t kMaxId = 65'535;  // users of a sandbox
 
-  // `top` is the tree's root, a directory to list.
-  explicit ImageUnpacker(UniqueFd top) : top_(std::move(top)) {}
+  // `top` is the tree's root, a directory to list. A layer that takes more than `most` bytes on the
+  // disk is refused.
+  ImageUnpacker(UniqueFd top, std::uint64_t most) : top_(std::move(top)), most_(most) {}
 
   // One entry, its content from `reader`.
   Result<> take(const wire::TarEntry& entry, wire::TarReader& reader);
@@ -55,7 +56,11 @@ class ImageUnpacker {
 
   static Split split(const std::string& path);
   Result<> remember(const std::string& path);
-  Result<UniqueFd> open_directory(const std::string& path, Missing missing) const;
+  Result<> count_entry();
+  // What takes this much of the disk, in whole blocks.
+  Result<> count_bytes(std::uint64_t bytes);
+  Result<> count_directory() { return count_bytes(1); }
+  Result<UniqueFd> open_directory(const std::string& path, Missing missing);
   // Of the directory that is used most: the one of the entry before.
   Result<int> parent_of(const Split& at, Missing missing);
   void forget_parent() { parent_fd_.reset(); }
@@ -76,6 +81,7 @@ class ImageUnpacker {
   Result<> make_mount_points();
 
   UniqueFd top_;
+  std::uint64_t most_;
   ImageCounts unpacked_;
   std::string parent_path_;
   UniqueFd parent_fd_;

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "guest/agent/init/ipc_objects.h"
+#include "guest/agent/init/left_sockets.h"
 
 namespace glovebox::agent {
 
@@ -15,14 +16,16 @@ class CallCleaner {
   // While /proc/sys is still writable, and before the sandbox may make no more namespaces.
   static Result<CallCleaner> prepare();
 
-  // Files, IPC objects, and the numbers of processes. `scratch`: wire::kScratchPlaces.
+  // Files, IPC objects, times of terminals, and the numbers of processes; fails if sockets are
+  // left. `scratch`: wire::kScratchPlaces.
   Result<> clean(std::vector<UniqueFd> scratch) const;
 
  private:
-  CallCleaner(UniqueFd last_pid, IpcObjects ipc)
-      : last_pid_(std::move(last_pid)), ipc_(std::move(ipc)) {}
+  CallCleaner(UniqueFd last_pid, IpcObjects ipc, LeftSockets sockets)
+      : last_pid_(std::move(last_pid)), ipc_(std::move(ipc)), sockets_(std::move(sockets)) {}
   UniqueFd last_pid_;  // /proc/sys/kernel/ns_last_pid
   IpcObjects ipc_;
+  LeftSockets sockets_;
 };
 
 }  // namespace glovebox::agent

@@ -213,8 +213,9 @@ TEST(FilterRules, BitsThatTheKernelDoesNotReadMakeNoOtherFamily) {
   }
 }
 
-TEST(FilterRules, SocketOptionsForKernelTlsAndKernelProgramsAreUnknown) {
+TEST(FilterRules, SocketOptionsForKernelTlsProgramsAndFlowLabelsAreUnknown) {
   constexpr std::uint64_t kUlp = 31;
+  constexpr std::uint64_t kFlowLabels = 32;
   const std::set<std::uint64_t> programs = {26, 50, 51, 52};
   for (const Stack* stack : kAll) {
     for (std::uint64_t name = 0; name < 100; ++name) {
@@ -225,6 +226,9 @@ TEST(FilterRules, SocketOptionsForKernelTlsAndKernelProgramsAreUnknown) {
                 programs.contains(name) ? refused(ENOPROTOOPT) : kAllowed)
           << stack->name << ": socket option " << name;
       EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_IP, name}), kAllowed) << stack->name;
+      EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_IPV6, name}),
+                name == kFlowLabels ? refused(ENOPROTOOPT) : kAllowed)
+          << stack->name << ": IPv6 option " << name;
     }
     EXPECT_EQ(stack->answer(SYS_setsockopt, {3, IPPROTO_TCP | kHigh, kUlp | kHigh}),
               refused(ENOPROTOOPT))
@@ -358,8 +362,8 @@ TEST(FilterRules, NoTraceeIsHeldAtItsExit) {
   }
 }
 
-TEST(FilterRules, RootInsideASessionDoesNotReachTheAgentButItsOwnChildren) {
-  for (const Stack* stack : {&kSession, &kSessionWithMounts, &kJoinedInSession}) {
+TEST(FilterRules, RootInsideDoesNotReachTheAgentButItsOwnChildren) {
+  for (const Stack* stack : {&kRun, &kSession, &kSessionWithMounts, &kJoinedInSession}) {
     for (const long number : {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setscheduler,
                               SYS_sched_setparam, SYS_sched_setattr}) {
       for (const std::uint64_t pid : {std::uint64_t{1}, kHigh | 1}) {

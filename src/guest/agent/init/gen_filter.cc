@@ -151,6 +151,9 @@ void refuse_socket_options(scmp_filter_ctx filter) {
   };
   static constexpr SocketOption kOptions[] = {
       {IPPROTO_TCP, 31},  // TCP_ULP: TLS in the kernel, much code that reads what peers send
+      // IPV6_FLOWLABEL_MGR: labels outlive their socket by up to a minute, and all namespaces of
+      // the host share one small table of them.
+      {IPPROTO_IPV6, 32},
       // Programs for the kernel: their machine code comes out of one budget of the whole host
       // (net.core.bpf_jit_limit), without which no sandbox can start.
       {SOL_SOCKET, 26},  // SO_ATTACH_FILTER
@@ -258,7 +261,7 @@ void refuse_for_process_engine(scmp_filter_ctx filter) {
        "setpriority");
 }
 
-// Root inside a session has the agent's own uid: what the kernel lets one do to a process of the
+// Root inside a sandbox has the agent's own uid: what the kernel lets one do to a process of the
 // same user is refused where it would reach the agent.
 void refuse_reaching_the_agent(scmp_filter_ctx filter) {
   for (const int number :
@@ -369,6 +372,8 @@ int main(int argc, char** argv) {
     refuse_socket_options(refuse);
     refuse_setuid_files(refuse);
     refuse_held_tracees(refuse);
+    // An image may say that its program is root's, which is the agent. A zygote's child never is.
+    if (!zygote) refuse_reaching_the_agent(refuse);
     zygote ? refuse_listeners(refuse) : refuse_more_filters(refuse);
     write_array(refuse, zygote ? "kRefuseZygote" : "kRefuse", to);
   }
