@@ -133,7 +133,7 @@ TEST(Multipart, RefusesWhatHasNoBounds) {
             Event::kBad);
 }
 
-TEST(Multipart, TakesHeadsAndBlanksUpToTheirBounds) {
+TEST(Multipart, TakesHeadsBlanksAndPreamblesUpToTheirBounds) {
   const auto with_head = [](std::size_t size) {  // between the boundary and the empty line
     const std::string name = "\r\nA: ";
     return take("--b" + name + std::string(size - name.size(), 'x') + "\r\n\r\n--b--", 1000).last;
@@ -145,6 +145,11 @@ TEST(Multipart, TakesHeadsAndBlanksUpToTheirBounds) {
   };
   EXPECT_EQ(with_blanks(256), Event::kEnd);
   EXPECT_EQ(with_blanks(257), Event::kBad);
+  const auto with_preamble = [](std::size_t size) {  // with the line break that may come first
+    return take_any(std::string(size - 2, 'x') + "\r\n--b--").last;
+  };
+  EXPECT_EQ(with_preamble(MultipartReader::kMaxPreamble), Event::kEnd);
+  EXPECT_EQ(with_preamble(MultipartReader::kMaxPreamble + 1), Event::kBad);
 }
 
 TEST(Multipart, FindsTheBoundaryInAContentType) {

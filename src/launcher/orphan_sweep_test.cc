@@ -78,6 +78,39 @@ TEST_F(OrphanSweep, LooksIntoOurParentsAndKeepsThem) {
   EXPECT_TRUE(fs::exists(parent));
 }
 
+TEST_F(OrphanSweep, LooksAFewLevelsDeepAndNoFurther) {
+  const auto nested = [](std::string path, const char* name, int levels) {
+    for (int i = 0; i < levels; ++i) path += std::string("/") + name;
+    return path;
+  };
+  // What a group has inside.
+  const std::string deepest = dead_group(paths_.roots.v1_memory);
+  fs::create_directories(nested(deepest, "inner", 4));
+  make_old(deepest);
+  const std::string deeper = dead_group(paths_.roots.v1_memory);
+  fs::create_directories(nested(deeper, "inner", 5));
+  make_old(deeper);
+  // What is between the hierarchy and a group.
+  const std::string found = make_old(dead_group(nested(paths_.roots.v2, "glovebox", 4)));
+  const std::string hidden = make_old(dead_group(nested(paths_.roots.v2, "glovebox", 5)));
+  EXPECT_EQ(sweep_orphans(paths_).cgroups, 2);
+  EXPECT_FALSE(fs::exists(deepest));
+  EXPECT_TRUE(fs::exists(deeper));
+  EXPECT_FALSE(fs::exists(found));
+  EXPECT_TRUE(fs::exists(hidden));
+}
+
+TEST_F(OrphanSweep, WhatIsNotThereHasNothingToSweep) {
+  paths_.roots.v1_pids = (root_ / "missing").string();
+  paths_.homes = (root_ / "missing").string();
+  EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
+  EXPECT_TRUE(lock_own_cgroups(paths_.roots, LauncherId::make()).empty());
+  const std::string line = "36 35 98:0 / " + paths_.base + "/other/x rw - tmpfs none rw\n";
+  EXPECT_EQ(sweep_orphaned_mounts(paths_.base, ""), 0);
+  EXPECT_EQ(sweep_orphaned_mounts(paths_.base, line), 0);
+  EXPECT_EQ(sweep_orphaned_mounts(paths_.base, "36 35\n36 35 98:0 / /\n" + line), 0);
+}
+
 TEST_F(OrphanSweep, LeavesWhatALauncherWithARecordHas) {
   const StateDir alive = StateDir::claim(paths_.base).value();
   const std::string group = make_old(paths_.roots.v2 + "/" + alive.cgroup_name(SandboxId::make()));
@@ -112,8 +145,13 @@ TEST_F(OrphanSweep, LeavesWhatIsNewNotEmptyOrNotOurs) {
   const std::string foreign = make_old(paths_.roots.v2 + "/system.slice");
   const std::string alike = make_old(paths_.roots.v2 + "/glovebox-" + std::string(22, 'x') + "-a");
   const std::string short_id = make_old(paths_.roots.v2 + "/glovebox-ln0-sbx");
+  // A launcher's name ends with a dash; and ours are not looked for in what is others'.
+  const std::string no_dash = make_old(dead_group(paths_.roots.v2, ""));
+  const std::string longer = make_old(dead_group(paths_.roots.v2, "x-sbx"));
+  const std::string inside = make_old(dead_group(foreign));
+  make_old(foreign);
   EXPECT_EQ(sweep_orphans(paths_), SweptOrphans{});
-  for (const std::string& path : {young, busy, foreign, alike, short_id}) {
+  for (const std::string& path : {young, busy, foreign, alike, short_id, no_dash, longer, inside}) {
     EXPECT_TRUE(fs::exists(path)) << path;
   }
   EXPECT_EQ(sweep_orphans(paths_, std::chrono::seconds(0)).cgroups, 1);

@@ -75,6 +75,36 @@ TEST_F(StateDirTest, ADeadOnesRecordIsAFileOrOfAnEarlierVersionADirectory) {
   EXPECT_TRUE(fs::is_directory(base_ + "/scratch")) << "which all launchers use";
 }
 
+TEST_F(StateDirTest, ASweepLeavesWhatIsNoLaunchers) {
+  EXPECT_EQ(sweep_dead_launchers((root_ / "missing").string(), roots_), 0);
+  fs::create_directories(base_ + "/" + std::string(22, 'x'));
+  fs::create_directories(base_ + "/home-" + LauncherId::make().str() + "-sb1");
+  EXPECT_EQ(sweep_dead_launchers(base_, roots_), 0);
+  EXPECT_TRUE(fs::exists(base_ + "/" + std::string(22, 'x')));
+}
+
+TEST_F(StateDirTest, ASweepTakesTheHomesOfADeadOneAndNoOthers) {
+  const std::string dead = LauncherId::make().str();
+  const std::string other = LauncherId::make().str();
+  fs::create_directories(base_ + "/" + dead);
+  fs::create_directories(base_ + "/home-" + dead + "-sb1/inside");
+  fs::create_directories(base_ + "/home-" + other + "-sb1");
+  EXPECT_EQ(sweep_dead_launchers(base_, roots_), 1);
+  EXPECT_FALSE(fs::exists(base_ + "/home-" + dead + "-sb1"));
+  EXPECT_TRUE(fs::exists(base_ + "/home-" + other + "-sb1"));
+}
+
+TEST_F(StateDirTest, ItsBaseIsSearchableAndNotListable) {
+  const StateDir dir = StateDir::claim(base_).value();
+  struct stat info {};
+  ASSERT_EQ(::stat(base_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0711u);
+  ASSERT_EQ(::stat(dir.scratch().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  ASSERT_EQ(::stat(dir.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
 TEST_F(StateDirTest, RefusesADirectoryThatOthersCanWrite) {
   fs::create_directories(base_);
   ::chmod(base_.c_str(), 0777);

@@ -117,9 +117,14 @@ TEST(IpAddress, ShowsTheAddressThatIsInsideAnother) {
         "2a00:1::5efe:7f00:1", "2a00:1::200:5efe:7f00:1", "fe80::5efe:127.0.0.1"}) {
     EXPECT_EQ(ip(text).embedded_v4(), ip("127.0.0.1")) << text;
   }
-  for (const char* text : {"127.0.0.1", "2a00::1", "::", "::1", "64:ff9c::127.0.0.1",
-                           "2a00:1::300:5efe:7f00:1", "2001:1:5ef5:79fb:0:59d:80ff:fffe"}) {
+  for (const char* text :
+       {"127.0.0.1", "2a00::1", "::", "::1", "64:ff9c::127.0.0.1", "2a00:1::300:5efe:7f00:1",
+        "2a00:1::1:5efe:7f00:1", "2a00:1::5e00:7f00:1", "2a00:1::fe:7f00:1", "100::127.0.0.1",
+        "2001:1:5ef5:79fb:0:59d:80ff:fffe"}) {
     EXPECT_FALSE(ip(text).embedded_v4()) << text;
+  }
+  for (const char* text : {"1.0.0.0", "0.1.0.0", "0.0.1.0", "0.0.0.2"}) {
+    EXPECT_EQ(ip(std::string("::") + text).embedded_v4(), ip(text)) << text;
   }
 }
 

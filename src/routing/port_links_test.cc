@@ -44,6 +44,22 @@ TEST(PortLinks, UnusedLinksAreBounded) {
   EXPECT_TRUE(links.make(kTarget, kNow + PortLinks::kLinkLifetime));
 }
 
+TEST(PortLinks, UnusedLinksOfAllSandboxesAreBounded) {
+  PortLinks links("secret", false);
+  for (std::size_t i = 0; i < PortLinks::kTotal; ++i) {
+    ASSERT_TRUE(links.make({.id = "sb" + std::to_string(i), .port = 1}, kNow));
+  }
+  EXPECT_FALSE(links.make(kTarget, kNow));
+  EXPECT_TRUE(links.make(kTarget, kNow + PortLinks::kLinkLifetime));
+}
+
+TEST(PortLinks, ALinkIsGoodToTheEndOfItsTime) {
+  PortLinks links("secret", false);
+  const auto nearly = PortLinks::kLinkLifetime - std::chrono::nanoseconds(1);
+  EXPECT_TRUE(links.take(links.make(kTarget, kNow).value(), kTarget, kNow + nearly));
+  EXPECT_FALSE(links.take("", kTarget, kNow));
+}
+
 TEST(PortLinks, TheCookieIsOfOnePortAndTokenAndTime) {
   const PortLinks links("secret", false);
   const std::string cookie = cookie_of(links);
@@ -83,6 +99,32 @@ TEST(PortLinks, OtherPagesMayOpenThePortAndNothingElse) {
   EXPECT_FALSE(links.shows_cookie(socket, kTarget, kToken, kNowMs));
   socket.headers.set("Origin", "http://8000-sb1.localhost:7070");
   EXPECT_TRUE(links.shows_cookie(socket, kTarget, kToken, kNowMs));
+  http::Request elsewhere = socket;
+  elsewhere.headers.set("Sec-Fetch-Site", "cross-site");
+  EXPECT_FALSE(links.shows_cookie(elsewhere, kTarget, kToken, kNowMs));
+  // Two of them: which one another program would believe is a guess.
+  socket.headers.add("Origin", "http://8000-sb1.localhost:7070");
+  EXPECT_FALSE(links.shows_cookie(socket, kTarget, kToken, kNowMs));
+}
+
+TEST(PortLinks, APageThatThePersonOpenedIsItsOwn) {
+  const PortLinks links("secret", false);
+  EXPECT_TRUE(links.shows_cookie(visit(cookie_of(links), "none"), kTarget, kToken, kNowMs));
+  EXPECT_FALSE(links.shows_cookie(visit(cookie_of(links), "nonesuch"), kTarget, kToken, kNowMs));
+}
+
+TEST(PortLinks, ARequestByTlsNeedsTheCookieOfTheHostAlone) {
+  const PortLinks links("secret", false);
+  http::Request secure = visit("");
+  secure.tls = true;
+  const std::string set = links.set_cookie(secure, kTarget, kToken, kNowMs);
+  EXPECT_TRUE(set.starts_with("__Host-glovebox-port="));
+  EXPECT_NE(set.find("; Secure"), std::string::npos);
+  secure.headers.add("Cookie", set.substr(0, set.find(';')));
+  EXPECT_TRUE(links.shows_cookie(secure, kTarget, kToken, kNowMs));
+  secure.headers.set("Cookie", cookie_of(links));
+  EXPECT_FALSE(links.shows_cookie(secure, kTarget, kToken, kNowMs));
+  EXPECT_EQ(links.set_cookie(visit(""), kTarget, kToken, kNowMs).find("Secure"), std::string::npos);
 }
 
 TEST(PortLinks, OverHttpsTheCookieIsOfTheHostAlone) {

@@ -62,7 +62,7 @@ TEST(HostMask, IsAHostAndNothingElse) {
     EXPECT_TRUE(is_host_mask(mask)) << mask;
   }
   for (const char* mask : {"", ".a", "-a", "a b", "a/b", "a\r\nX: y", "u@a", "a:", "a:0", "a:x",
-                           "a:1:2", "${port}", "${PORT", "http://a", "a:65536"}) {
+                           "a:1:2", ":80", "-", ".", "${port}", "${PORT", "http://a", "a:65536"}) {
     EXPECT_FALSE(is_host_mask(mask)) << mask;
   }
   EXPECT_FALSE(is_host_mask(std::string(254, 'a')));
@@ -225,6 +225,65 @@ TEST_F(PortProxyTest, TheAbsoluteFormOfATargetLosesItsHost) {
   EXPECT_EQ(target("/y?z"), "/y?z");
   EXPECT_EQ(target("http://3000-sb12.localhost/y?z"), "/y?z");
   EXPECT_EQ(target("https://3000-sb12.localhost/y"), "/y");
+  EXPECT_EQ(target("http://3000-sb12.localhost"), "/");
+  EXPECT_EQ(target("http://3000-sb12.localhost?z=/y"), "/?z=/y");
+  EXPECT_EQ(target("*"), "*") << "OPTIONS *";
+  EXPECT_EQ(target(""), "/");
+}
+
+TEST_F(PortProxyTest, BlanksAroundAKeyDoNotHideIt) {
+  const std::string key = store::make_secret();
+  for (const std::string& value :
+       {"Bearer \t" + key + "\t", " \t" + key, "x,\tBearer " + key + " ,y", key + " "}) {
+    for (const char* name : {"X-API-Key", "Authorization"}) {
+      EXPECT_THAT(values_of(forwarded({{name, value}}, RoutedBy::kHost), name), IsEmpty()) << value;
+    }
+  }
+}
+
+TEST_F(PortProxyTest, OnlyOurProtocolsAreRemoved) {
+  const auto protocols = [&](const char* offered) {
+    return values_of(forwarded({{"Sec-WebSocket-Protocol", offered}}, RoutedBy::kHost),
+                     "Sec-WebSocket-Protocol");
+  };
+  EXPECT_THAT(protocols("a ,\tb, , glovebox.v1"), ElementsAre("a, b"));
+  EXPECT_THAT(protocols("glovebox.ticket.abc, glovebox.KEY.abc, glovebox.v1"), IsEmpty());
+  EXPECT_THAT(protocols("glovebox.v2"), ElementsAre("glovebox.v2"));
+  EXPECT_THAT(protocols(""), IsEmpty());
+}
+
+TEST_F(PortProxyTest, AnUpgradeSelectsOurProtocolWhereTheGuestSelectedNone) {
+  const auto selected = [&](const char* offered, int status, http::Headers answer) {
+    const http::ProxyPlan plan = server.api->port_proxy.plan(
+        request_with({{"Sec-WebSocket-Protocol", offered}}), 3000, RoutedBy::kHost);
+    plan.on_answer(status, answer);
+    return values_of(answer, "Sec-WebSocket-Protocol");
+  };
+  EXPECT_THAT(selected("chat, glovebox.v1", 101, {}), ElementsAre("glovebox.v1"));
+  EXPECT_THAT(selected("chat, glovebox.v1", 101, {{"Sec-WebSocket-Protocol", "chat"}}),
+              ElementsAre("chat"));
+  EXPECT_THAT(selected("chat", 101, {}), IsEmpty());
+  EXPECT_THAT(selected("chat, glovebox.v1", 200, {}), IsEmpty());
+}
+
+TEST_F(PortProxyTest, TheCookieOfALinkDoesNotReachTheGuest) {
+  const http::Headers headers =
+      forwarded({{"Cookie", "glovebox-port=1; theirs=2; __Host-glovebox-port=3"}}, RoutedBy::kHost);
+  EXPECT_THAT(values_of(headers, "Cookie"), ElementsAre("theirs=2"));
+}
+
+TEST_F(PortProxyTest, ARequestByTlsIsForwardedAsOne) {
+  http::Request request = request_with({});
+  request.tls = true;
+  const http::ProxyPlan plan = server.api->port_proxy.plan(request, 3000, RoutedBy::kHost);
+  EXPECT_THAT(values_of(plan.headers, "X-Forwarded-Proto"), ElementsAre("https"));
+}
+
+TEST(PortRefusal, NamesThePortWhereThereIsOne) {
+  EXPECT_EQ(port_refusal(502, "sb1", "why").body,
+            R"({"sandboxId":"sb1","message":"why","code":502})");
+  EXPECT_EQ(port_refusal(504, "sb1", "why", 80).body,
+            R"({"sandboxId":"sb1","message":"why","port":80,"code":504})");
 }
 
 TEST_F(PortProxyTest, CookiesOfAHostNameStayWithIt) {

@@ -88,6 +88,56 @@ TEST_F(PortRoutingTest, TheTokenResumesItInEitherHeader) {
   EXPECT_EQ(sandbox_.times_resumed(), 1u);
 }
 
+TEST_F(PortRoutingTest, ALinkSetsACookieThatStandsForTheToken) {
+  const auto open = [&](const std::string& link, http::Method method = http::Method::kGet) {
+    http::Request request = by_host(id(), "3000");
+    request.method = method;
+    request.path = std::string(kOpenPortPath);
+    request.query.add("link", link);
+    const http::Route* route = routing_.find(request);
+    api::RecordingWriter writer;
+    return sandbox_.wait_for(route->handler(request, writer)).value();
+  };
+  const PortTarget target{.id = id(), .port = 3000};
+  const std::string link = links_.make(target, std::chrono::steady_clock::now()).value();
+  EXPECT_EQ(open("wrong").status, 502);
+  EXPECT_EQ(open(link, http::Method::kPost).status, 502) << "only a page opens it";
+  const http::Response opened = open(link);
+  EXPECT_EQ(opened.status, 303);
+  EXPECT_EQ(opened.headers.get("Location"), "/");
+  const std::string set(opened.headers.get("Set-Cookie"));
+  EXPECT_EQ(open(link).status, 502) << "a link is good once";
+  EXPECT_EQ(sandbox_.times_resumed(), 0u);
+
+  const std::string cookie = set.substr(0, set.find(';'));
+  const auto with_cookie = [&](http::Request request, const std::string& shown) {
+    return answer_to(with(with(std::move(request), "Cookie", shown), "Sec-Fetch-Site", "none"),
+                     id());
+  };
+  EXPECT_EQ(with_cookie(by_host(id(), "3000"), "glovebox-port=1-x"), not_found_);
+  EXPECT_EQ(with_cookie(by_host(id(), "3001"), cookie), not_found_) << "of another port";
+  EXPECT_EQ(with_cookie(by_header(id(), "3000"), cookie), not_found_) << "not by its host name";
+  EXPECT_EQ(sandbox_.times_resumed(), 0u);
+  EXPECT_NE(with_cookie(by_host(id(), "3000"), cookie), not_found_);
+  EXPECT_EQ(sandbox_.times_resumed(), 1u);
+}
+
+TEST_F(PortRoutingTest, AnotherSandboxsLinkOpensNothing) {
+  http::Request request = by_host(unknown_id_, "3000");
+  request.path = std::string(kOpenPortPath);
+  const PortTarget target{.id = unknown_id_, .port = 3000};
+  request.query.add("link", links_.make(target, std::chrono::steady_clock::now()).value());
+  EXPECT_EQ(answer_to(std::move(request), unknown_id_), not_found_);
+}
+
+TEST_F(PortRoutingTest, ARequestThatNamesNoSandboxIsTheServersOwn) {
+  http::Request request;
+  request.host = "localhost:7070";
+  request.target = "/v1/sandboxes";
+  EXPECT_EQ(routing_.find(request), nullptr);
+  EXPECT_EQ(request.path_params.size(), 0u);
+}
+
 TEST_F(PortRoutingTest, APortThatCannotBeServedResumesNothing) {
   for (const char* port : {"0", "65536", "-1", "x", ""}) {
     const auto ask = [&](const std::string& named) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/text_search.h"
+
 namespace glovebox::routing {
 namespace {
 
@@ -61,6 +63,80 @@ TEST(SessionFilterQuery, APageHasOneToSoManyEntries) {
     ASSERT_FALSE(refused) << bad;
     EXPECT_THAT(refused.error().message(), HasSubstr("limit: must be a whole number from 1 to"));
   }
+}
+
+TEST(SessionFilterQuery, ASearchHasAtMost200Bytes) {
+  EXPECT_EQ(filter("q", "ZEbra")->search, store::search_form("zebra"));
+  EXPECT_EQ(filter("q", "")->search, "");
+  EXPECT_EQ(filter("q", std::string(200, 'a'))->search.size(), 200u);
+  for (const std::string& bad : {std::string(201, 'a'), std::string("a\0b", 3)}) {
+    const auto refused = filter("q", bad);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message(), "q: must have at most 200 bytes, without NUL");
+  }
+}
+
+TEST(SessionFilterQuery, AnOffsetIsWithinWhatIsSorted) {
+  EXPECT_EQ(filter("limit", "1")->offset, std::nullopt);
+  EXPECT_EQ(filter("offset", "0")->offset, 0u);
+  EXPECT_EQ(filter("offset", "2048")->offset, 2048u);
+  for (const char* bad : {"", "2049", "-1", "1x", "x", "99999999999"}) {
+    const auto refused = filter("offset", bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().message(), "offset: must be a whole number from 0 to 2048");
+  }
+}
+
+TEST(SessionFilterQuery, EachOrderHasAWordAndItsReverse) {
+  using store::SessionSort;
+  for (const auto& [word, sort] :
+       {std::pair("created", SessionSort::kCreated), std::pair("expires", SessionSort::kExpires),
+        std::pair("state", SessionSort::kState), std::pair("template", SessionSort::kTemplate),
+        std::pair("name", SessionSort::kName)}) {
+    const auto ascending = filter("sort", word);
+    ASSERT_TRUE(ascending) << word;
+    EXPECT_EQ(ascending->sort, sort) << word;
+    EXPECT_TRUE(ascending->oldest_first) << word;
+    EXPECT_EQ(ascending->offset, 0u) << "only placed pages are sorted";
+    const auto descending = filter("sort", std::string("-") + word);
+    ASSERT_TRUE(descending) << word;
+    EXPECT_EQ(descending->sort, sort) << word;
+    EXPECT_FALSE(descending->oldest_first) << word;
+  }
+  for (const char* bad : {"", "-", "--name", "name-", "age"}) {
+    EXPECT_FALSE(filter("sort", bad)) << bad;
+  }
+}
+
+TEST(SessionFilterQuery, APlaceAndACursorExcludeEachOther) {
+  const auto both = [](const char* name, const char* value, bool cursor_first) {
+    http::Params query;
+    if (cursor_first) query.add("cursor", "c");
+    query.add(name, value);
+    if (!cursor_first) query.add("cursor", "c");
+    return parse_session_filter(query);
+  };
+  for (const bool cursor_first : {true, false}) {
+    EXPECT_FALSE(both("offset", "0", cursor_first));
+    EXPECT_FALSE(both("sort", "name", cursor_first));
+    EXPECT_TRUE(both("limit", "1", cursor_first));
+  }
+  // An order does not move a page that has its place.
+  http::Params placed;
+  placed.add("offset", "7");
+  placed.add("sort", "name");
+  EXPECT_EQ(parse_session_filter(placed)->offset, 7u);
+}
+
+TEST(SessionFilterQuery, ARouteMayReadOneParameterMore) {
+  http::Params query;
+  query.add("view", "x");
+  EXPECT_TRUE(parse_session_filter(query, "view"));
+  EXPECT_FALSE(parse_session_filter(query, "views"));
+  EXPECT_FALSE(parse_session_filter(query));
+  http::Params unnamed;
+  unnamed.add("", "x");
+  EXPECT_FALSE(parse_session_filter(unnamed));
 }
 
 TEST(SessionFilterQuery, RefusesWhatItDoesNotKnow) {

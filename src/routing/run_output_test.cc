@@ -93,6 +93,44 @@ TEST(StreamingSink, WritesLinesOfJson) {
             "{\"event\":\"stderr\",\"base64\":\"Yv8=\"}\n\n{\"event\":\"exit\",\"code\":0}\n");
 }
 
+// A client that left before the answer began.
+class GoneWriter final : public http::ResponseWriter {
+ public:
+  asio::awaitable<bool> begin(int, http::Headers) override { co_return false; }
+  asio::awaitable<bool> write(std::string) override {
+    ++writes;
+    co_return true;
+  }
+  asio::awaitable<bool> finish() override {
+    ++writes;
+    co_return true;
+  }
+  bool begun() const override { return false; }
+
+  int writes = 0;
+};
+
+TEST(StreamingSink, WritesNothingToAClientThatIsGone) {
+  for (const AnswerForm form : {AnswerForm::kEvents, AnswerForm::kLines}) {
+    GoneWriter writer;
+    StreamingSink sink(writer, form);
+    EXPECT_FALSE(done(sink.on_output(false, "a")));
+    EXPECT_FALSE(done(sink.on_idle()));
+    EXPECT_FALSE(done(sink.finish("exit", "{}")));
+    EXPECT_EQ(writer.writes, 0);
+    EXPECT_FALSE(sink.begun());
+  }
+}
+
+TEST(StreamingSink, EmptyOutputAndWhatIsNoResultBeginNoAnswer) {
+  api::RecordingWriter writer;
+  StreamingSink sink(writer, AnswerForm::kEvents);
+  EXPECT_TRUE(done(sink.on_output(false, "")));
+  EXPECT_TRUE(done(sink.on_result("no result")));
+  EXPECT_FALSE(sink.begun());
+  EXPECT_EQ(writer.body, "");
+}
+
 TEST(StreamingSink, KeepsTheBeginningForTheRecord) {
   api::RecordingWriter writer;
   StreamingSink sink(writer, AnswerForm::kLines);

@@ -141,6 +141,17 @@ TEST_F(Idempotency, AnAnswerThatJustFitsIsKept) {
   EXPECT_EQ(done.answer, std::string(10, 'x'));
 }
 
+TEST_F(Idempotency, AnAnswerIsWholeUnlessItSaysOtherwise) {
+  EXPECT_FALSE(IdempotentEntry{}.answer_cut);
+  EXPECT_TRUE(Health{}.ok);
+  open();
+  EXPECT_FALSE(begin("k", "body")->answer_cut);
+  EXPECT_FALSE(begin("k", "body")->answer_cut);
+  ASSERT_TRUE(
+      answer_of<void>([&](auto done) { store_->interrupt_idempotent("default", "k", done); }));
+  EXPECT_FALSE(begin("k", "body")->answer_cut);
+}
+
 TEST_F(Idempotency, AKeyHasOneTo255Bytes) {
   open();
   EXPECT_EQ(begin("", "body").error().code(), Errc::kInvalidArgument);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/schema.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
@@ -70,6 +71,24 @@ TEST_F(Quota, OneOfTheTwoLimitsIsEnough) {
   options_.retention.max_disk_bytes = 64'000'000;
   open();
   EXPECT_TRUE(begin("disk", "body"));
+}
+
+TEST_F(Quota, IsUsedToItsLastByte) {
+  open();
+  store_.reset();
+  Database db = std::move(open_database(options_.directory).value());
+  ProjectUsageTable usages(db);
+  ProjectQuota of_project(usages, 1000, 0);
+  EXPECT_TRUE(of_project.admit("one", 1000));
+  EXPECT_FALSE(of_project.admit("one", 1001));
+  // Half of the disk is for all promises together, and this project is alone.
+  ProjectQuota of_disk(usages, 0, 4000);
+  EXPECT_TRUE(of_disk.admit("one", 2000));
+  EXPECT_FALSE(of_disk.admit("one", 2001));
+  ProjectQuota none(usages, 0, 0);
+  EXPECT_TRUE(none.admit("one", UINT64_MAX / 2));
+  EXPECT_EQ(of_project.answer_reserve(), 1000u / 64);
+  EXPECT_EQ(ProjectQuota(usages, 1u << 30, 0).answer_reserve(), 256u << 10);
 }
 
 TEST(FairShare, WhatTheSmallOnesLeaveIsForTheOthers) {

@@ -94,6 +94,8 @@ TEST(RunFilters, TheBeginningIsWithin) {
   run.started_ms = 5000;
   EXPECT_TRUE(matches({.since_ms = 5000}, run));
   EXPECT_FALSE(matches({.since_ms = 5001}, run));
+  EXPECT_FALSE(matches({.until_ms = 5000}, run));
+  EXPECT_TRUE(matches({.until_ms = 5001}, run));
   EXPECT_TRUE(matches({}, run));
 }
 

@@ -61,6 +61,10 @@ TEST(CutText, KeepsCharactersWhole) {
   EXPECT_FALSE(cut_text(long_one, 5));
   EXPECT_TRUE(cut_text(long_one, 4));
   EXPECT_EQ(long_one, "a");
+  // Of more than three bytes that go on, none begins a character: they are cut plainly.
+  std::string broken = "a\x80\x80\x80\x80\x80";
+  EXPECT_TRUE(cut_text(broken, 4));
+  EXPECT_EQ(broken.size(), 4u);
   std::string nothing = "abc";
   EXPECT_TRUE(cut_text(nothing, 0));
   EXPECT_TRUE(nothing.empty());
@@ -68,7 +72,7 @@ TEST(CutText, KeepsCharactersWhole) {
 
 TEST(RunRecord, NothingOfItIsCutOrWarmUnlessItSaysSo) {
   const RunRecord run;
-  EXPECT_FALSE(run.warm || run.out_cut || run.err_cut || run.answer_cut);
+  EXPECT_FALSE(run.warm || run.out_cut || run.err_cut || run.answer_cut || run.code_cut);
 }
 
 }  // namespace

@@ -31,6 +31,12 @@ class Operators(unittest.TestCase):
         # A declaration cannot be part of a condition.
         self.assertEqual(planted("  if (const auto found = find(x)) {", "    return false;"), set())
 
+    def test_failures_of_the_host_are_left_alone(self):
+        self.assertEqual(planted('  if (!fd) return fail(Error::from_errno("open"));'), set())
+        self.assertEqual(planted("  if (::close(fd) != 0) return false;"), set())
+        kinds = {kind for kind, _ in planted("  if (made != 0) {", '    return fail(Error::from_errno("make"));')}
+        self.assertEqual(kinds, {"flip"})
+
     def test_a_default_is_changed(self):
         self.assertEqual(planted("  bool strict = true;  // or not"), {("default", "  bool strict = false;  // or not")})
         self.assertEqual(planted("  return false;"), {("default", "  return true;")})

@@ -220,6 +220,39 @@ TEST_F(LayerStoreTest, RemovesLayersThatAreNotKept) {
   EXPECT_TRUE(comes_to(layer_store, {}));
 }
 
+TEST_F(LayerStoreTest, ALauncherMakesABoundedNumberAtOnce) {
+  LayerStore layer_store(place_);
+  EXPECT_FALSE(layer_store.next_due());
+  const auto id = [](std::size_t number) {
+    std::string text = std::to_string(number);
+    return std::string(32 - text.size(), '0') + text;
+  };
+  std::vector<LayerRef> held;
+  for (std::size_t i = 0; i < LayerStore::kMaxStaged; ++i) {
+    auto begun = layer_store.begin(id(i), this);
+    ASSERT_TRUE(begun) << begun.error().message();
+    held.push_back(std::move(*begun));
+  }
+  EXPECT_EQ(code_of(layer_store.begin(id(1000), this)), Errc::kResourceExhausted);
+  EXPECT_TRUE(layer_store.next_due());
+  EXPECT_TRUE(layer_store.without_room().empty()) << "this disk has room";
+  held.pop_back();
+  ASSERT_TRUE(layer_store.drop(id(LayerStore::kMaxStaged - 1)));
+  EXPECT_TRUE(layer_store.begin(id(1000), this));
+}
+
+TEST_F(LayerStoreTest, AHostKeepsABoundedNumber) {
+  LayerStore layer_store(place_);
+  make(layer_store, kTwo);
+  for (std::size_t i = 1; i < LayerStore::kMaxLayers; ++i) {
+    const std::string text = std::to_string(i);
+    fs::create_directory(sets() / (std::string(32 - text.size(), '0') + text));
+  }
+  EXPECT_EQ(code_of(layer_store.begin(kOne, this)), Errc::kResourceExhausted);
+  fs::remove(sets() / (std::string(31, '0') + "1"));
+  EXPECT_TRUE(layer_store.begin(kOne, this));
+}
+
 TEST_F(LayerStoreTest, ADeadLaunchersLeftoversAreSwept) {
   {
     LayerStore dead(place_);

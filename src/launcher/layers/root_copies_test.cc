@@ -91,6 +91,33 @@ TEST_F(RootCopiesTest, ALinkToADirectoryIsNotFollowed) {
   EXPECT_TRUE(has("usr/share/real"));
 }
 
+TEST_F(RootCopiesTest, OfTheHostLayerNeitherPipesNorDevicesAreCopied) {
+  put("layer/etc/passwd", 0644);
+  ASSERT_EQ(::mkfifo((dir_ / "layer/etc/fifo").c_str(), 0644), 0);
+  ASSERT_TRUE(make());
+  EXPECT_TRUE(has("root/etc/passwd"));
+  EXPECT_FALSE(has("root/etc/fifo"));
+}
+
+TEST_F(RootCopiesTest, ALinkIsSudosOrNotCopied) {
+  put("usr/libexec/sudo/sudoers.so", 0644);
+  fs::create_symlink("sudoers.so", dir_ / "usr/libexec/sudo/link.so");
+  put("usr/bin/sudo", 04755);
+  fs::create_symlink("sudo", dir_ / "usr/bin/sudoedit");
+  ASSERT_TRUE(make());
+  EXPECT_EQ(fs::read_symlink(dir_ / "place/usr/libexec/sudo/link.so"), "sudoers.so");
+  EXPECT_FALSE(has("usr/bin/sudoedit"));
+}
+
+TEST_F(RootCopiesTest, DirectoriesAreCopiedDownToABound) {
+  std::string path;
+  for (int i = 0; i < 70; ++i) path += "/d";
+  fs::create_directories(dir_ / ("layer" + path));
+  ASSERT_TRUE(make());
+  EXPECT_TRUE(has("root" + path.substr(0, 2 * 65)));
+  EXPECT_FALSE(has("root" + path.substr(0, 2 * 66)));
+}
+
 TEST_F(RootCopiesTest, AnotherOwnerGetsSetuidProgramsThatAreStillSetuid) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
   put("usr/bin/sudo", 04755);

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace glovebox::launcher {
 namespace {
@@ -49,6 +51,37 @@ TEST(PendingZygoteCleanup, ReapsAChildWithoutWaiting) {
   EXPECT_TRUE(cleanup.empty());
   EXPECT_TRUE(is_reaped(child));
   EXPECT_FALSE(cleanup.next_due());
+}
+
+TEST(PendingZygoteCleanup, AChildIsReapedWhenItIsDue) {
+  PendingZygoteCleanup cleanup;
+  const pid_t child = start_child();
+  cleanup.add_child(child, handle_of(child));
+  ::kill(child, SIGKILL);
+  wait_for_death(child);
+  const auto due = cleanup.next_due().value();
+  cleanup.clean_up(due - std::chrono::nanoseconds(1));
+  EXPECT_FALSE(cleanup.empty());
+  cleanup.clean_up(due);
+  EXPECT_TRUE(cleanup.empty());
+}
+
+TEST(PendingZygoteCleanup, ARoundOfTheLoopTriesFour) {
+  PendingZygoteCleanup cleanup;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 6; ++i) {
+    children.push_back(start_child());
+    cleanup.add_child(children.back(), handle_of(children.back()));
+    ::kill(children.back(), SIGKILL);
+    wait_for_death(children.back());
+  }
+  const auto now = Clock::now() + std::chrono::hours(1);
+  const auto reaped = [&] { return std::count_if(children.begin(), children.end(), is_reaped); };
+  cleanup.clean_up(now);
+  EXPECT_EQ(reaped(), 4);
+  cleanup.clean_up(now);
+  EXPECT_EQ(reaped(), 6);
+  EXPECT_TRUE(cleanup.empty());
 }
 
 TEST(PendingZygoteCleanup, WaitsForKilledChildrenInItsDestructor) {

@@ -22,6 +22,14 @@ TEST(ZygoteUids, SkipsUidsInUse) {
   for (const std::uint32_t expected : {2u, 3u, 2u, 3u}) EXPECT_EQ(*uids.take().value(), expected);
 }
 
+TEST(ZygoteUids, BehindTheLastComesTheFirstAlsoWhenTheLastIsInUse) {
+  ZygoteUids uids(3);
+  for (const std::uint32_t expected : {1u, 2u}) EXPECT_EQ(*uids.take().value(), expected);
+  const ZygoteUids::Lease last = uids.take().value();
+  EXPECT_EQ(*last, 3u);
+  for (const std::uint32_t expected : {1u, 2u, 1u, 2u}) EXPECT_EQ(*uids.take().value(), expected);
+}
+
 TEST(ZygoteUids, AreBounded) {
   ZygoteUids uids(3);
   std::vector<ZygoteUids::Lease> all;

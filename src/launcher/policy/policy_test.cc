@@ -43,12 +43,41 @@ TEST(Policy, ReadsEverySection) {
 }
 
 TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
-  for (const char* text :
-       {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
-        "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n", "[limits\n", "[)", "[a.)",
-        "[engines]\njail = false\n", "[limits]\npids = -1\n", "[templates]\nof_projects = 1\n",
-        "[templates]\nallow = true\n", "[host]\nraise = true\n", "[host]\nproject_percent = 0\n",
-        "[host]\nproject_percent = 101\n", "[host]\nmemory = 5\n", "[host]\ncpus = 5\n"}) {
+  for (const char* text : {"[limits]\nmemroy = '1G'\n",
+                           "[limits]\nmemory = 5\n",
+                           "x = 1\n",
+                           "[mounts]\nsources = 'a'\n",
+                           "[mounts]\nsources = ['data']\n",
+                           "[limits\n",
+                           "[)",
+                           "[a.)",
+                           "[engines]\njail = false\n",
+                           "[limits]\npids = -1\n",
+                           "[templates]\nof_projects = 1\n",
+                           "[templates]\nallow = true\n",
+                           "[host]\nraise = true\n",
+                           "[host]\nproject_percent = 0\n",
+                           "[host]\nproject_percent = 101\n",
+                           "[host]\nmemory = 5\n",
+                           "[host]\ncpus = 5\n",
+                           "[limits]\nwall = 5\n",
+                           "[limits]\npids = 1.5\n",
+                           "[limits]\npids = '1'\n",
+                           "limits = 1\n",
+                           "[uids]\nfirst = 'a'\n",
+                           "[uids]\nmiddle = 1\n",
+                           "[engines]\nprocess = 1\n",
+                           "[mounts]\nuid = 'root'\n",
+                           "[mounts]\nallow = 'yes'\n",
+                           "[mounts]\nsources = ['']\n",
+                           "[mounts]\nsources = [1]\n",
+                           "[mounts]\nplaces = []\n",
+                           "[mounts.a]\npath = '/x'\nmode = 'wr'\n",
+                           "[mounts.a]\npath = '/x'\nsize = 1\n",
+                           "[mounts.a]\npath = 'x'\n",
+                           "[mounts.a]\npath = ''\n",
+                           "[mounts.a]\nmode = 'ro'\n",
+                           "[mounts.a]\npath = '/x'\nprojects = 'p'\n"}) {
     const auto policy = parse_policy(text, "/etc/glovebox/policy.toml");
     ASSERT_FALSE(policy) << text;
     EXPECT_NE(policy.error().message().find("/etc/glovebox/policy.toml"), std::string::npos);
@@ -138,6 +167,46 @@ TEST(Policy, NoListedMountIsInsideOneThatGuestsMayWrite) {
   EXPECT_TRUE(with("/srv"));
   EXPECT_TRUE(with("/srv/a"));
   EXPECT_FALSE(with("/srv/a/b"));
+}
+
+TEST(Policy, AListedMountIsReadOnlyAndForAllUnlessItSaysOtherwise) {
+  const Policy policy = parse_policy(
+                            "[mounts.data]\npath = '/srv/data'\n[mounts.both]\npath = '/srv/b'\n"
+                            "mode = 'rw'\nprojects = ['one', 'two']\n[mounts.ro]\npath = '/r'\n"
+                            "mode = 'ro'\n",
+                            "p")
+                            .value();
+  ASSERT_EQ(policy.named_mounts.size(), 3u);
+  EXPECT_EQ(policy.named_mounts.at("data"), (NamedMount{"/srv/data", false, {}}));
+  EXPECT_EQ(policy.named_mounts.at("both"), (NamedMount{"/srv/b", true, {"one", "two"}}));
+  EXPECT_EQ(policy.named_mounts.at("ro"), (NamedMount{"/r", false, {}}));
+  // A guest cannot rename what is above an entry that it may only read.
+  EXPECT_TRUE(parse_policy("[mounts.a]\npath = '/a'\n[mounts.b]\npath = '/a/b'\n", "p"));
+}
+
+TEST(Policy, EachDefaultIsLoweredToItsCeiling) {
+  Policy policy;
+  policy.max_memory_bytes = policy.max_disk_bytes = 16u << 20;
+  policy.max_pids = 3;
+  policy.max_cpu_thousandths = 10;
+  policy.max_wall = std::chrono::milliseconds(5);
+  Limits large;
+  large.memory_bytes = large.disk_bytes = 1u << 30;
+  large.pids = 100;
+  large.cpu_thousandths = 1000;
+  large.wall = std::chrono::milliseconds(100);
+  const Limits lowered = within_ceilings(policy, large);
+  EXPECT_EQ(lowered.memory_bytes, 16u << 20);
+  EXPECT_EQ(lowered.disk_bytes, 16u << 20);
+  EXPECT_EQ(lowered.pids, 3u);
+  EXPECT_EQ(lowered.cpu_thousandths, 10u);
+  EXPECT_EQ(lowered.wall, std::chrono::milliseconds(5));
+  EXPECT_EQ(within_ceilings(policy, lowered), lowered) << "and none is raised";
+  for (const LimitKind kind : {LimitKind::kMemory, LimitKind::kDisk, LimitKind::kPids,
+                               LimitKind::kCpus, LimitKind::kWall}) {
+    large.mark_asked_for(kind);
+  }
+  EXPECT_EQ(within_ceilings(policy, large), large);
 }
 
 TEST(Policy, RefusesALimitAboveItsCeilingAndNamesIt) {

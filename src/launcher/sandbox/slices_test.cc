@@ -165,6 +165,7 @@ TEST_F(Slices, TheMapShowsEverySliceAtItsPlaceAndTheNurserysAtZero) {
     const UidSlices& slices = held.back();
     std::set<std::uint32_t> outside;
     for (const UidExtent& extent : slices.nursery_map()) {
+      EXPECT_GT(extent.count, 0u) << "the kernel refuses an empty line";
       for (std::uint32_t at = 0; at < extent.count; at += kSliceSize) {
         EXPECT_TRUE(outside.insert(extent.outside + at).second);
         if (extent.inside == 0) {
@@ -224,6 +225,49 @@ TEST_F(Slices, WhenAllAreInUseTheMessageSaysByWhom) {
   EXPECT_TRUE(slices.take()) << "its leases ended with it";
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST_F(Slices, AMessageNamesFiveHoldersAndCountsTheOthers) {
+  for (const int others : {4, 5}) {
+    std::filesystem::remove(file_);
+    int ready[2];
+    int go[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    ASSERT_EQ(::pipe(go), 0);
+    std::vector<pid_t> children;
+    for (int i = 0; i < others; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const auto slices = open();
+        (void)!::write(ready[1], "r", 1);
+        char byte = 0;
+        ::close(go[1]);
+        (void)!::read(go[0], &byte, 1);
+        ::_exit(0);
+      }
+      children.push_back(child);
+      char byte = 0;
+      ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    }
+    UidSlices slices = open().value();
+    while (slices.take()) {
+    }
+    const std::string message = slices.take().error().message();
+    EXPECT_EQ(message.find(" and others (1)") != std::string::npos, others == 5) << message;
+    EXPECT_EQ(message.find(" and others") != std::string::npos, others == 5) << message;
+    EXPECT_EQ(std::count(message.begin(), message.end(), '('), others == 5 ? 6 : 5) << message;
+    for (const int end : {ready[0], ready[1], go[0], go[1]}) ::close(end);
+    for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  }
+}
+
+TEST_F(Slices, OnlyTheSlicesOfTheRangeAreCounted) {
+  // Whoever has the range behind this one is not why this one is full.
+  const UidSlices behind = UidSlices::open(file_, kLast + 1, kLast + 5 * kSliceSize).value();
+  UidSlices slices = open().value();
+  while (slices.take()) {
+  }
+  EXPECT_THAT(slices.take().error().message(), HasSubstr("are in use: 16 by "));
 }
 
 // As /etc/subuid usually gives them.

@@ -87,6 +87,22 @@ TEST_F(TemplateDefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefi
   EXPECT_EQ(all_.define(wanted, one_, files_, policy_).error().code(), Errc::kUnsupported);
 }
 
+TEST_F(TemplateDefinitionsTest, HaveAtMostFourLayersAndAnImageOnlyWithAStore) {
+  TemplateDefinitions all([&](const std::string& id) -> Result<LayerRef> {
+    return std::make_shared<const LayerHandle>(LayerHandle{id, "/sets/" + id + "/tree"});
+  });
+  TemplateDefinition wanted = definition();
+  for (const char digit : {'1', '2', '3', '4'}) wanted.layers.emplace_back(kLayerIdSize, digit);
+  ASSERT_EQ(wanted.layers.size(), kMaxTemplateLayers);
+  EXPECT_TRUE(all.define(wanted, one_, files_, policy_));
+  wanted.layers.emplace_back(kLayerIdSize, '5');
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
+  wanted = definition("base");
+  wanted.image = std::string(kLayerIdSize, '1');
+  EXPECT_TRUE(all.define(wanted, one_, files_, policy_));
+  EXPECT_EQ(all_.define(wanted, one_, files_, policy_).error().code(), Errc::kUnsupported);
+}
+
 TEST_F(TemplateDefinitionsTest, AnImageTakesThePlaceOfAllFiles) {
   const std::string image(kLayerIdSize, '1');
   std::weak_ptr<const LayerHandle> used;

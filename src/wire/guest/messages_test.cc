@@ -195,6 +195,62 @@ bool is_taken(const PlanMessage& message) {
   return decode_plan_message(encode(message)) == message;
 }
 
+// With `size` bytes when it is encoded.
+template <class Message, class Made, class Lengthen>
+bool is_taken_at(std::size_t size, Made message, Lengthen lengthen) {
+  lengthen(message, size - encode(Message(message)).size());
+  EXPECT_EQ(encode(Message(message)).size(), size);
+  return is_taken(Message(message));
+}
+
+TEST(Messages, AreTakenUpToTheirLargestSize) {
+  const auto a_path = [](std::size_t size) {
+    std::string text;
+    while (text.size() + 1 < size) text += text.size() % 100 == 0 ? '/' : 'x';
+    return path(text + 'x');
+  };
+  DefineTemplate define;
+  define.definition.env.assign(64, std::string(500, 'x'));
+  define.definition.env.back().clear();
+  const auto variable = [](DefineTemplate& one, std::size_t more) {
+    one.definition.preload.assign(more / 104, std::string(100, 'x'));
+    one.definition.env.back().assign(more % 104, 'x');
+  };
+  EXPECT_TRUE(is_taken_at<LauncherRequest>(kMaxLauncherMessage, define, variable));
+  EXPECT_FALSE(is_taken_at<LauncherRequest>(kMaxLauncherMessage + 1, define, variable));
+
+  TemplateChanged changed;
+  changed.status.description.preload.assign(60, std::string(500, 'x'));
+  const auto traceback = [](TemplateChanged& one, std::size_t more) {
+    one.status.error.assign(more, 'x');
+  };
+  EXPECT_TRUE(is_taken_at<LauncherReply>(kMaxLauncherMessage, changed, traceback));
+  EXPECT_FALSE(is_taken_at<LauncherReply>(kMaxLauncherMessage + 1, changed, traceback));
+
+  MakeZygote zygote{5, 8, {"x"}, std::vector<std::string>(23, std::string(1000, 'x'))};
+  const auto word = [](MakeZygote& one, std::size_t more) { one.argv[0].append(more, 'x'); };
+  EXPECT_TRUE(is_taken_at<PlanMessage>(kMaxPlanMessage, zygote, word));
+  EXPECT_FALSE(is_taken_at<PlanMessage>(kMaxPlanMessage + 1, zygote, word));
+
+  FoundFiles found;
+  found.files.assign(160, {a_path(1000), 1});
+  found.files.push_back({path("/x"), 1});
+  const auto last = [&a_path](FoundFiles& one, std::size_t more) {
+    one.files.back().path = a_path(2 + more % 900);
+    for (; more >= 900; more -= 900) one.files.push_back({a_path(900 - 12), 1});
+  };
+  EXPECT_TRUE(is_taken_at<AgentFrame>(kMaxGuestFrame, found, last));
+  EXPECT_FALSE(is_taken_at<AgentFrame>(kMaxGuestFrame + 1, found, last));
+
+  StartProgram start{{.argv = {"x"}, .env = {}, .terminal = {}}};
+  start.exec.env.assign(1, std::string(kMaxExecBytes, 'x'));
+  const auto argument = [](StartProgram& one, std::size_t more) {
+    one.exec.argv[0].append(more, 'x');
+  };
+  EXPECT_TRUE(is_taken_at<ClientFrame>(kMaxGuestFrame, start, argument));
+  EXPECT_FALSE(is_taken_at<ClientFrame>(kMaxGuestFrame + 1, start, argument));
+}
+
 TEST(LauncherMessages, WhatIsNotSaidIsNotAskedFor) {
   const CreateSandbox create;
   EXPECT_FALSE(create.warm || create.hurry || create.waits);

@@ -101,6 +101,18 @@ TEST(SessionFrames, RoundTripAndTakeNothingElse) {
   expect_round_trips(session_frames(), decode_session_frame);
 }
 
+TEST(SessionFrames, AreTakenUpToTheirLargestSize) {
+  const auto of_size = [](std::size_t size) {
+    StartProcess frame = start();
+    frame.exec.env.assign(1, std::string(100'000, 'x'));
+    frame.exec.argv.back().assign(size - encode(ServerFrame(frame)).size(), 'x');
+    EXPECT_EQ(encode(ServerFrame(frame)).size(), size);
+    return taken(ServerFrame(frame));
+  };
+  EXPECT_TRUE(of_size(kMaxSessionFrame));
+  EXPECT_FALSE(of_size(kMaxSessionFrame + 1));
+}
+
 TEST(SessionFrames, HaveOneSpelling) {
   expect_one_spelling(server_frames(), decode_server_frame);
   expect_one_spelling(session_frames(), decode_session_frame);

@@ -72,6 +72,41 @@ TEST(E2bEgress, RefusesUnsupportedRules) {
   EXPECT_THAT(meaning(R"({"denyOut":[1]})"), HasSubstr("denyOut"));
 }
 
+TEST(E2bEgress, EachListHasAtMostSoManyRules) {
+  const auto body = [](const char* list, std::size_t count) {
+    boost::json::array rules;
+    for (std::size_t i = 0; i < count; ++i)
+      rules.emplace_back("n" + std::to_string(i) + ".example");
+    return boost::json::serialize(boost::json::object{{list, std::move(rules)}});
+  };
+  for (const char* list : {"allowOut", "denyOut"}) {
+    EXPECT_TRUE(parse_egress(body(list, net::kMaxRules)));
+    const auto refused = parse_egress(body(list, net::kMaxRules + 1));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("at most 256"));
+  }
+}
+
+TEST(E2bEgress, OnlyAllOfIpV4AtAllPortsIsEverything) {
+  for (const char* part : {"0.0.0.0/0:443", "0.0.0.0/1", "::/0", "*:1-65534"}) {
+    const std::string denied = R"({"denyOut":[")" + std::string(part) + R"("]})";
+    EXPECT_THAT(meaning(denied), HasSubstr("deny")) << part;
+  }
+  EXPECT_EQ(meaning(R"({"denyOut":["*"]})"), "\"none\"");
+}
+
+TEST(E2bEgress, WhatIsEmptyIsNotGiven) {
+  for (const char* text : {"null", "[]", "{}", "\"\""}) {
+    const boost::json::value value = boost::json::parse(text);
+    EXPECT_EQ(is_given(&value), value.is_null()) << text;
+  }
+  for (const char* text : {"[1]", "{\"a\":1}", "\"a\"", "0", "false"}) {
+    const boost::json::value value = boost::json::parse(text);
+    EXPECT_TRUE(is_given(&value)) << text;
+  }
+  EXPECT_FALSE(is_given(nullptr));
+}
+
 TEST(E2bEgress, IsShownAsItWasGiven) {
   const auto wanted = parse_egress(R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");
   const auto shown = egress_json(policy_of(*wanted, {}));

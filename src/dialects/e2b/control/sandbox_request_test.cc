@@ -152,6 +152,17 @@ TEST(E2bList, TimesAreRfc3339) {
   }
 }
 
+TEST(E2bList, ATimeHasAllItsDigits) {
+  EXPECT_EQ(parse_time("1970-01-01t00:00:01z").value(), 1000);
+  EXPECT_EQ(parse_time("1970-01-01 00:00:01z").value(), 1000);
+  for (const char* bad : {"1970-01-01T00:00:1Z", "1970-1-01T00:00:01Z", "1970-01-01T00:00:-1Z",
+                          "1970-01-01T00:00:01+0:00", "1970-01-01T00:00:01", "1970-01-01T00:00:0",
+                          "1970/01-01T00:00:01Z", "1970-01-01T00-00:01Z", "1970-01-01T00:00:01+",
+                          "1970-01-01T00:00:01*02:00", "1970-01-01T00:00:01.1"}) {
+    EXPECT_FALSE(parse_time(bad)) << bad;
+  }
+}
+
 TEST(E2bList, TheFilter) {
   http::Params query;
   EXPECT_THAT(parse_list(query).value().states,

@@ -82,6 +82,22 @@ TEST_F(E2bFiles, ErrorsHaveTheirCodes) {
   EXPECT_EQ(code(call(kListDir, R"({"path":"/x","depth":-1})")), "invalid_argument");
 }
 
+TEST_F(E2bFiles, NoneIsAnsweredWithoutTheToken) {
+  for (const Endpoint& endpoint :
+       {kStat, kListDir, kMakeDir, kMove, kRemove, kWatchDir, kCreateWatcher, kGetWatcherEvents,
+        kRemoveWatcher, kEnvs, kUpload, kDownload}) {
+    for (const char* wrong : {"ea_0", ""}) {
+      http::Request request = request_of(R"({"path":"/x","source":"/x","destination":"/y"})");
+      request.headers.set("X-Access-Token", wrong);
+      request.query.add("path", "/x");
+      TextBody body("text", 10);
+      request.body_stream = &body;
+      EXPECT_EQ(run(endpoint, std::move(request)).status, 401) << endpoint.path;
+    }
+  }
+  EXPECT_TRUE(session->asked.empty());
+}
+
 TEST_F(E2bFiles, UnknownUsersAreUnauthenticated) {
   session->refuse = [](const FileRequest&) { return EINVAL; };
   session->message = "there is no user nobody: Invalid argument";
@@ -217,12 +233,74 @@ TEST_F(E2bFiles, ASignatureOpensOneFileOfItsSandbox) {
   EXPECT_EQ(get({"/a", ""}, file_signature({"/a", ""}, token), false).status, 502);
 }
 
+TEST_F(E2bFiles, ASignatureIsOfAPathAndAUserWithinTheirBounds) {
+  const auto status = [&](const SignedFile& file) {
+    std::vector<int> all;
+    for (const bool routed : {false, true}) {
+      http::Request request;
+      if (routed) request.path_params.add("id", session->id().str());
+      request.query.add("path", file.path);
+      request.query.add("username", file.user);
+      request.query.add("signature", file_signature(file, token));
+      session->content = "12345";
+      all.push_back(run(kDownload, request).status);
+    }
+    EXPECT_EQ(all[0], all[1]);
+    return all[0];
+  };
+  EXPECT_EQ(status({std::string(wire::kMaxSessionPath, 'a'), ""}), 200);
+  EXPECT_EQ(status({std::string(wire::kMaxSessionPath + 1, 'a'), ""}), 401);
+  EXPECT_EQ(status({"a", std::string(wire::kMaxUserName, 'u')}), 200);
+  EXPECT_EQ(status({"a", std::string(wire::kMaxUserName + 1, 'u')}), 401);
+}
+
+TEST_F(E2bFiles, ASignatureHasItsForm) {
+  const std::string good = file_signature({"/a", ""}, token);
+  const auto status = [&](const std::string& signature, const char* expires) {
+    http::Request request;
+    request.query.add("path", "/a");
+    request.query.add("signature", signature);
+    if (expires != nullptr) request.query.add("signature_expiration", expires);
+    session->content = "12345";
+    return run(kDownload, request).status;
+  };
+  EXPECT_EQ(status(good, nullptr), 200);
+  for (const std::string& bad :
+       {good + "a", good.substr(0, good.size() - 1), "v2_" + good.substr(3), std::string()}) {
+    EXPECT_EQ(status(bad, nullptr), 401) << bad;
+  }
+  for (const char* expires : {"", "x", "1x", "99999999999999999999"}) {
+    EXPECT_EQ(status(good, expires), 401) << expires;
+  }
+}
+
+TEST_F(E2bFiles, AClientThatHasAPartOfAnOlderFileGetsTheWhole) {
+  session->content = "12345";
+  http::Request request = request_of();
+  request.query.add("path", "a.txt");
+  request.headers.add("Range", "bytes=2-");
+  request.headers.add("If-Range", "\"old\"");
+  const api::Answer answer = run(kDownload, request);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "12345");
+  EXPECT_EQ(last().from, 0u);
+}
+
+TEST_F(E2bFiles, ARangeToTheLastNumberIsToTheEnd) {
+  session->content = "12345";
+  http::Request request = request_of();
+  request.query.add("path", "a.txt");
+  request.headers.add("Range", "bytes=0-18446744073709551615");
+  EXPECT_EQ(run(kDownload, request).status, 206);
+  EXPECT_EQ(last().most, UINT64_MAX);
+}
+
 TEST_F(E2bFiles, ReportsHealthAndEnvironment) {
   http::Request plain;
   plain.path_params.add("id", session->id().str());
   EXPECT_EQ(run(kHealth, plain).status, 204);
   EXPECT_EQ(run(kEnvs, plain).status, 401);
-  test.sessions.known.begin()->second.env = {"A=b=c", "D="};
+  test.sessions.known.begin()->second.env = {"A=b=c", "no variable", "D="};
   EXPECT_EQ(run(kEnvs, request_of()).body, R"({"A":"b=c","D":""})");
   test.sessions.known.begin()->second.state = "paused";
   EXPECT_EQ(run(kHealth, plain).status, 502);

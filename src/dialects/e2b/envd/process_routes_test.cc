@@ -60,6 +60,22 @@ TEST_F(ProcessCallsTest, OnlyProgramsThatRunAreListed) {
   EXPECT_EQ(body.at("processes"), expected) << json::serialize(body);
 }
 
+TEST_F(ProcessCallsTest, NoneIsAnsweredWithoutTheToken) {
+  start(kSleep);
+  const auto signals = last()->signals;
+  for (const Endpoint& endpoint : {kListProcesses, kSendInput, kStreamInput, kCloseStdin,
+                                   kSendSignal, kUpdate, kStart, kConnect}) {
+    for (const char* token : {"ea_0", ""}) {
+      const Call& one =
+          call(endpoint, select(101, R"(,"signal":"SIGNAL_SIGKILL")"), {{"X-Access-Token", token}});
+      ASSERT_TRUE(one.result->has_value()) << endpoint.path;
+      EXPECT_EQ((*one.result)->status, 401) << endpoint.path;
+    }
+  }
+  EXPECT_EQ(session->all.size(), 1u);
+  EXPECT_EQ(last()->signals, signals);
+}
+
 TEST_F(ProcessCallsTest, InputArrivesInItsOrderAndEnds) {
   const std::uint32_t pid = start(kSleep);
   EXPECT_EQ(input(pid, "stdin", "aGVs"), "ok");

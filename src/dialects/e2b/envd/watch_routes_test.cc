@@ -85,6 +85,28 @@ TEST_F(E2bFiles, AWatchEndsAtItsDeadlineAndIsCutWithItsSandbox) {
   EXPECT_EQ(call(kWatchDir, R"({"path":"d"})").status, -1);
 }
 
+TEST_F(E2bFiles, AWatchWithoutATimeHasNone) {
+  session->type = wire::FileType::kDirectory;
+  for (const char* none : {"0", "", "x", "-1", "1x", "1000000001"}) {
+    session->content = watch_records();
+    http::Request request = request_of(R"({"path":"d"})");
+    request.headers.add("Connect-Timeout-Ms", none);
+    request.headers.add("Keepalive-Ping-Interval", none);
+    const api::Answer answer = run(kWatchDir, request);
+    EXPECT_EQ(json::serialize(messages(answer.body).back()), R"({"end":{}})") << none;
+    EXPECT_EQ(answer.body.find("keepalive"), std::string::npos) << none;
+  }
+}
+
+TEST_F(E2bFiles, AWatchThatIsSilentSendsKeepalives) {
+  session->type = wire::FileType::kDirectory;
+  session->stays_open = true;
+  http::Request request = request_of(R"({"path":"d"})");
+  request.headers.add("Connect-Timeout-Ms", "1500");
+  request.headers.add("Keepalive-Ping-Interval", "1");
+  EXPECT_NE(run(kWatchDir, request).body.find(R"({"keepalive":{}})"), std::string::npos);
+}
+
 TEST_F(E2bFiles, AWatcherIsPolledAndEmptied) {
   session->type = wire::FileType::kDirectory;
   session->stays_open = true;

@@ -66,6 +66,79 @@ TEST(AsciiJson, HasNoOtherBytes) {
   EXPECT_EQ(json::parse(ascii_json(value)), value);
 }
 
+TEST(AsciiJson, KnowsTheEndsOfEachLength) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"\x7f", "\x7f"},
+      {"\xc2\x80", "\\u0080"},
+      {"\xdf\xbf", "\\u07ff"},
+      {"\xe0\xa0\x80", "\\u0800"},
+      {"\xef\xbf\xbf", "\\uffff"},
+      {"\xf0\x90\x80\x80", "\\ud800\\udc00"},
+      {"\xf4\x8f\xbf\xbf", "\\udbff\\udfff"},
+  };
+  for (const auto& [utf8, escaped] : cases) {
+    const json::value value(utf8);
+    EXPECT_EQ(ascii_json(value), "\"" + std::string(escaped) + "\"");
+    EXPECT_EQ(json::parse(ascii_json(value)), value);
+  }
+}
+
+// A client that leaves before the end.
+class LeavingWriter final : public http::ResponseWriter {
+ public:
+  asio::awaitable<bool> begin(int, http::Headers) override { co_return true; }
+  asio::awaitable<bool> write(std::string) override { co_return false; }
+  asio::awaitable<bool> finish() override {
+    finished = true;
+    co_return true;
+  }
+  bool begun() const override { return true; }
+
+  bool finished = false;
+};
+
+TEST(ExecutionStreams, WriteNothingForNothingAndEndNoAnswerOfAClientThatLeft) {
+  asio::io_context io;
+  LeavingWriter leaving;
+  api::RecordingWriter staying;
+  bool done = false;
+  asio::co_spawn(
+      io,
+      [&]() -> asio::awaitable<void> {
+        ExecutionStream stream(io, leaving);
+        EXPECT_FALSE(co_await stream.finish());
+        EXPECT_FALSE(stream.has_error());
+        ExecutionStream other(io, staying);
+        EXPECT_TRUE(co_await other.on_output(false, ""));
+        EXPECT_TRUE(co_await other.on_result("no result"));
+        EXPECT_EQ(staying.body, "");
+        EXPECT_FALSE(other.has_error());
+        std::string name = "E", value = "v";
+        co_await other.error(std::move(name), std::move(value));
+        EXPECT_TRUE(other.has_error());
+        EXPECT_TRUE(co_await other.finish());
+        done = true;
+      },
+      asio::detached);
+  io.run();
+  EXPECT_TRUE(done);
+  EXPECT_FALSE(leaving.finished);
+  EXPECT_TRUE(staying.finished);
+}
+
+TEST(ExecuteRequests, HaveNoNulAndOnlyKnownLanguages) {
+  EXPECT_TRUE(read_execute(R"({"code":"x"})"));
+  EXPECT_FALSE(read_execute(R"({"code":"a\u0000b"})"));
+  EXPECT_TRUE(read_context(""));
+  EXPECT_EQ(read_context(R"({"cwd":"a"})")->cwd, "/home/user/a");
+  EXPECT_EQ(read_context(R"({"cwd":""})")->cwd, "/home/user");
+  EXPECT_FALSE(read_context(R"({"cwd":"a\u0000b"})"));
+  for (const char* name : {"PYTHON", "Python", "JavaScript"}) EXPECT_TRUE(read_language(name));
+  EXPECT_FALSE(read_language("python "));
+  EXPECT_EQ(default_language("python"), sessions::Language::kPython);
+  EXPECT_FALSE(default_language("py")) << "an id has one spelling";
+}
+
 TEST(ExecutionEvent, FormsGetTheirFields) {
   const auto event = execution_event(
       R"({"type":"result","mime":{"text/plain":"'it'","text/html":"<b>","image/png":"AA==",)"
@@ -334,6 +407,19 @@ TEST_F(InterpreterTest, KeepalivesAreSent) {
   session->last().end_cell(session->last().cells.back().number);
   finish(running);
   EXPECT_TRUE(running.writer.body.ends_with("{\"type\":\"end_of_execution\"}\n"));
+}
+
+TEST_F(InterpreterTest, NoRouteAnswersForASandboxThatIsNotThere) {
+  test.sessions.known.clear();
+  const std::string not_found = routing::sandbox_not_found(session->id().str()).body;
+  for (const Endpoint& endpoint : {kExecute, kCreateContext, kListContexts, kHealth,
+                                   Endpoint{http::Method::kPost, "/contexts/python/restart"},
+                                   Endpoint{http::Method::kDelete, "/contexts/python"}}) {
+    const Call& one = call(endpoint, endpoint == kExecute ? R"({"code":"x"})" : "");
+    ASSERT_TRUE(one.result->has_value()) << endpoint.path;
+    EXPECT_EQ((*one.result)->body, not_found) << endpoint.path;
+  }
+  EXPECT_TRUE(session->all.empty());
 }
 
 TEST_F(InterpreterTest, AdmissionByAccessTokenAndPortToken) {

@@ -341,6 +341,27 @@ TEST_F(HostileImage, SmallFilesLinksAndAttributesAreCountedAsTheDiskKeepsThem) {
   EXPECT_EQ(answer.done->bytes, 4u * 4096);  // "one", "d", "long" and what "with" has besides
 }
 
+TEST_F(HostileImage, OwnersAndNamesAreTakenUpToTheirBounds) {
+  for (const auto id : {&TarEntry::uid, &TarEntry::gid}) {
+    for (const TarType type : {TarType::kFile, TarType::kSymlink}) {
+      TarEntry entry = Layer::entry_of(type, "f");
+      entry.link = type == TarType::kSymlink ? "x" : "";
+      entry.*id = 65'535;
+      must(Layer().add(entry));
+      EXPECT_EQ(id == &TarEntry::uid ? facts("f").st_uid : facts("f").st_gid, 65'535u);
+      entry.*id = 65'536;
+      EXPECT_THAT(refused(Layer().add(entry)), HasSubstr("65535"));
+    }
+  }
+  std::string deep;
+  for (int i = 0; i < 1'999; ++i) deep += "d/";
+  must(Layer().file(deep + "ff", ""));
+  EXPECT_THAT(refused(Layer().file(deep + "fff", "")), HasSubstr("4000"));
+  must(Layer().symlink("long", std::string(4'000, 't')));
+  EXPECT_THAT(refused(Layer().symlink("longer", std::string(4'001, 't'))), HasSubstr("4000"));
+  must(Layer().file(".wh.d", ""));
+}
+
 TEST_F(HostileImage, EndlessNamesAreRefused) {
   EXPECT_THAT(refused(Layer().file(std::string(5000, 'n'), "")), HasSubstr("4000"));
   std::string deep;

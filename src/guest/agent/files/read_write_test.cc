@@ -135,6 +135,21 @@ TEST(ReadFile, ReadsFilesInProcUpToAMegabyte) {
   EXPECT_FALSE(answer.opened);
 }
 
+TEST(ReadFile, ALongMessageKeepsItsTwoEnds) {
+  const auto message_of = [](std::size_t size) {
+    const std::string before = "read ";
+    const std::string behind = ": No such file or directory";
+    std::string path = "/gbx-none/";
+    path += std::string(size - before.size() - behind.size() - path.size(), 'x');
+    return std::pair(before + path + behind,
+                     run_helper(request_for(FileOp::kRead, path)).message());
+  };
+  const auto [fits, said] = message_of(200);
+  EXPECT_EQ(said, fits);
+  const auto [longer, cut] = message_of(201);
+  EXPECT_EQ(cut, longer.substr(0, 100) + "..." + longer.substr(101));
+}
+
 TEST(ReadFile, EndsWithoutAReader) {
   const TestDir dir;
   write_whole(dir / "a", std::string(8'000'000, 'x'));
@@ -385,6 +400,18 @@ TEST(UserNames, TakesEveryLineThatHasItsFieldsAndANameThatFits) {
   EXPECT_EQ(names.group(9), "three");
   EXPECT_FALSE(names.owner(":two").has_value());
   EXPECT_EQ(names.group(10), longest);
+}
+
+TEST(UserNames, AreReadUpToABound) {
+  std::string passwd;
+  for (int i = 0; i < 10'001; ++i) {
+    passwd += "n" + std::to_string(i) + ":x:" + std::to_string(i) + ":1::\n";
+  }
+  const UserNames names = UserNames::parse(passwd, "");
+  EXPECT_EQ(names.user(9'999), "n9999");
+  EXPECT_EQ(names.user(10'000), "");
+  EXPECT_EQ(names.owner("")->uid, Owner::kKeep);
+  EXPECT_EQ(names.owner("")->gid, Owner::kKeep);
 }
 
 }  // namespace

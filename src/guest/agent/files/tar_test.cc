@@ -218,6 +218,52 @@ TEST(TarIn, NothingLeadsOutOfTheDirectory) {
   EXPECT_EQ(read_whole(out + "/secret"), "secret\n");
 }
 
+TEST(TarIn, AHardLinkToWhatIsThereAlreadyIsNoError) {
+  const TestDir dir;
+  const std::string link = tar_header(link_entry(wire::TarType::kHardLink, "h", "a"));
+  const std::string archive = with_content(file_entry("a", 3), "abc") + link + link +
+                              tar_header(link_entry(wire::TarType::kHardLink, "self", "self")) +
+                              tar_end();
+  const Answer answer = unpack(archive, dir.path());
+  ASSERT_EQ(answer.error(), 0) << answer.message();
+  EXPECT_EQ(read_whole(dir / "a"), "abc");
+  EXPECT_TRUE(shell("cd '" + dir.path() + "' && test a -ef h && test ! -e self"));
+  // In the place of another file.
+  write_whole(dir / "h2", "old");
+  const std::string other = tar_header(link_entry(wire::TarType::kHardLink, "h2", "a"));
+  EXPECT_EQ(unpack(other + tar_end(), dir.path()).error(), 0);
+  EXPECT_EQ(read_whole(dir / "h2"), "abc");
+  const std::string top = tar_header(link_entry(wire::TarType::kHardLink, "t", "./"));
+  EXPECT_EQ(unpack(top + tar_end(), dir.path()).error(), EPERM);
+}
+
+TEST(TarIn, AnEntryHasAName) {
+  const TestDir dir;
+  for (const char* name : {"./", "/", "."}) {
+    EXPECT_EQ(
+        unpack(tar_header(link_entry(wire::TarType::kDirectory, name, "")) + tar_end(), dir.path())
+            .error(),
+        0)
+        << "the top itself";
+    EXPECT_EQ(
+        unpack(tar_header(link_entry(wire::TarType::kSymlink, name, "x")) + tar_end(), dir.path())
+            .error(),
+        EINVAL);
+  }
+}
+
+// What only a snapshot may say: that files of its template are gone.
+TEST(TarIn, TakesNothingAwayThatWasThere) {
+  const TestDir dir;
+  ASSERT_TRUE(shell("cd '" + dir.path() + "' && mkdir d && touch a d/inside"));
+  wire::TarEntry removed = file_entry("a");
+  removed.removed = true;
+  wire::TarEntry opaque = link_entry(wire::TarType::kDirectory, "d", "");
+  opaque.opaque = true;
+  ASSERT_EQ(unpack(tar_header(removed) + tar_header(opaque) + tar_end(), dir.path()).error(), 0);
+  EXPECT_TRUE(shell("cd '" + dir.path() + "' && test -e a && test -e d/inside"));
+}
+
 TEST(TarIn, RefusesWhatIsTooLargeCutOrNoArchive) {
   const TestDir dir;
   const std::string archive =

@@ -145,6 +145,29 @@ TEST(CopyFile, KeepsLinksFifosHolesModesAndTimes) {
   EXPECT_LT(info.st_blocks * 512, 1 << 20);
 }
 
+TEST(CopyFile, KeepsWhatIsBetweenAndBehindHoles) {
+  const TestDir dir;
+  write_whole(dir / "a", "begin");
+  const UniqueFd file(::open((dir / "a").c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), "middle", 6, 10 << 20), 6);
+  ASSERT_EQ(::pwrite(file.get(), "end", 3, 30 << 20), 3);
+  ASSERT_EQ(::ftruncate(file.get(), 40 << 20), 0);
+  const Answer copied = run_helper(request_for(FileOp::kCopy, dir / "a", dir / "b"));
+  ASSERT_EQ(copied.error(), 0) << copied.message();
+  EXPECT_TRUE(shell("cd '" + dir.path() + "' && cmp a b"));
+  struct stat info {};
+  ASSERT_EQ(::stat((dir / "b").c_str(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 4 << 20);
+}
+
+TEST(CopyFile, DoesNotReplaceADirectory) {
+  const TestDir dir;
+  write_whole(dir / "a", "a");
+  ASSERT_EQ(::mkdir((dir / "d").c_str(), 0755), 0);
+  EXPECT_EQ(run_helper(request_for(FileOp::kCopy, dir / "a", dir / "d")).error(), EISDIR);
+  EXPECT_TRUE(shell("cd '" + dir.path() + "' && test -d d && test $(ls -A | wc -l) = 2"));
+}
+
 TEST(CopyFile, RefusesADirectoryIntoItself) {
   const TestDir dir;
   ASSERT_TRUE(shell("mkdir -p '" + (dir / "a/b") + "'"));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest/agent/files/new_file.h"
 #include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
@@ -168,6 +169,55 @@ TEST(WatchFiles, EndsWithWhatIsWatched) {
   EXPECT_EQ(directory.finish().error(), 0);
   EXPECT_EQ(run_helper(watch(dir / "none", false)).error(), ENOENT);
   EXPECT_EQ(run_helper(watch("/proc/self", true)).error(), EACCES);
+}
+
+TEST(WatchFiles, WritesInARowAreReportedOnce) {
+  const TestDir dir;
+  write_whole(dir / "a", "");
+  TestHelper helper(watch(dir.path(), false));
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  const UniqueFd file(::open((dir / "a").c_str(), O_WRONLY | O_CLOEXEC));
+  // Marks make it read the events one by one.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(::write(file.get(), "x", 1), 1);
+    helper.ask_for_mark();
+    if (i == 0) EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
+    EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  }
+  ASSERT_EQ(::fchmod(file.get(), 0600), 0);
+  EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "a", ""});
+  ASSERT_EQ(::write(file.get(), "x", 1), 1);
+  EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
+}
+
+TEST(WatchFiles, TheEndOfADirectoryInsideIsNotThatOfTheWatch) {
+  const TestDir dir;
+  ASSERT_TRUE(shell("mkdir -p '" + (dir / "a/b") + "'"));
+  TestHelper helper(watch(dir.path(), true));
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  ASSERT_EQ(::rmdir((dir / "a/b").c_str()), 0);
+  EXPECT_NEXT(helper, {WatchKind::kRemoved, true, "a/b", ""});
+  ASSERT_EQ(::chmod((dir / "a").c_str(), 0700), 0);
+  std::optional<WatchEvent> event = helper.next_event();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->path, "a");
+  // And what is made again is watched again.
+  ASSERT_TRUE(shell("mkdir '" + (dir / "a/b") + "' && mkdir '" + (dir / "a/b/c") + "'"));
+  EXPECT_NEXT(helper, {WatchKind::kCreated, true, "a/b", ""});
+  EXPECT_NEXT(helper, {WatchKind::kCreated, true, "a/b/c", ""});
+}
+
+TEST(WatchFiles, ATemporaryFileThatIsMovedInIsNotReported) {
+  const TestDir dir;
+  const TestDir other;
+  TestHelper helper(watch(dir.path(), false));
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  const std::string temporary = temporary_name();
+  write_whole(other / temporary, "x");
+  ASSERT_EQ(::rename((other / temporary).c_str(), (dir / temporary).c_str()), 0);
+  ASSERT_EQ(::rename((dir / temporary).c_str(), (other / "away").c_str()), 0);
+  write_whole(dir / "end", "");
+  EXPECT_NEXT(helper, {WatchKind::kCreated, false, "end", ""});
 }
 
 TEST(WatchFiles, ReportsThatSomeWereLost) {

@@ -70,6 +70,25 @@ TEST(CallList, ACallHasOneAnswer) {
   EXPECT_FALSE(list.add(5, CallList::Filter{{BPF_RET | BPF_K, 0, 0, kAllowed}}));
 }
 
+// A conditional jump skips at most 255 instructions; with 131 calls apart, one of them does so.
+TEST(CallList, JumpsReachTheirWholeLength) {
+  for (const bool begins_with_unlisted : {false, true}) {
+    const auto compiled = [&](std::uint32_t count) {
+      CallList list(kNative, refused(ENOSYS));
+      // Decides which of the two answers comes first behind the tree.
+      if (begins_with_unlisted) list.add(5000, refused(ENOSYS));
+      for (std::uint32_t i = 0; i < count; ++i) list.add(2 * i + 1, kAllowed);
+      return list.compile();
+    };
+    const CallList::Filter filter = compiled(131);
+    ASSERT_FALSE(filter.empty());
+    for (std::uint32_t number = 0; number < 2 * 131; ++number) {
+      ASSERT_EQ(answer_of(filter, number), number % 2 == 1 ? kAllowed : refused(ENOSYS)) << number;
+    }
+    EXPECT_TRUE(compiled(132).empty());
+  }
+}
+
 TEST(CallList, MoreAnswersThanJumpsReachAreNoFilter) {
   CallList list(kNative, refused(ENOSYS));
   for (std::uint32_t number = 0; number < 600; number += 2) list.add(number, kAllowed);

@@ -1,9 +1,12 @@
 #include "guest/agent/run/runtime.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <string>
+
+#include "base/fd_message.h"
 
 namespace glovebox::agent {
 namespace {
@@ -60,6 +63,46 @@ TEST(CheckSealed, InASessionItMayBecomeRootInsideAndNoMore) {
   EXPECT_TRUE(check_sealed(kSealed, true, 3, SealOf::kSession));
   EXPECT_FALSE(check_sealed(with("CapEff:\t0000000000000000", "CapEff:\t0000000000000001"), true, 3,
                             SealOf::kSession));
+}
+
+TEST(CheckSealed, WhatALineMustSayDependsOnTheRuntime) {
+  EXPECT_TRUE(check_sealed(kSealed, true, 2)) << "more filters than it must have";
+  // Kernels before 5.10 do not count them.
+  EXPECT_TRUE(check_sealed(with("Seccomp_filters:\t3\n", ""), true, 3));
+  // Where its user is not changed, the groups are those of whoever started the server.
+  EXPECT_TRUE(check_sealed(with("Groups:\t ", "Groups:\t27 "), false, 3));
+  EXPECT_TRUE(check_sealed(with("Groups:\t ", "Groups:\t"), true, 3));
+}
+
+TEST(CheckSealed, ALineIsFoundByItsWholeName) {
+  // What a guest calls itself does not stand for a line.
+  EXPECT_FALSE(check_sealed(with("TracerPid:\t0", "TracerPid:\t7\nXTracerPid:\t0"), true, 3));
+  EXPECT_FALSE(check_sealed(with("Seccomp:\t2", "Seccomp_x:\t2"), true, 3));
+  EXPECT_TRUE(check_sealed(with("Name:\tpython3", "Name:\tCapEff:\t1"), true, 3));
+}
+
+TEST(AwaitReady, ARuntimeThatDiedIsNone) {
+  SocketPair pair = seqpacket_pair().value();
+  Runtime runtime;
+  runtime.socket = std::move(pair.ours);
+  pair.theirs.reset();
+  const auto ready = await_ready(runtime, false);
+  ASSERT_FALSE(ready);
+  EXPECT_EQ(ready.error().code(), Errc::kUnavailable);
+}
+
+TEST(AwaitReady, AnotherProcessIsNoRuntime) {
+  SocketPair pair = seqpacket_pair().value();
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(pair.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+  Runtime runtime;
+  runtime.socket = std::move(pair.ours);
+  // This test: neither alone nor sealed.
+  ASSERT_EQ(::send(pair.theirs.get(), "r", 1, 0), 1);
+  const auto ready = await_ready(runtime, false);
+  ASSERT_FALSE(ready);
+  EXPECT_EQ(ready.error().code(), Errc::kPolicy);
+  EXPECT_EQ(runtime.pid, ::getpid());
 }
 
 TEST(CheckSealed, AMissingLineIsNotAPass) { EXPECT_FALSE(check_sealed("Name:\tx\n", true, 2)); }

@@ -19,7 +19,7 @@ using wire::Stream;
 
 class Driven {
  public:
-  explicit Driven(bool lossy = false, bool subscribed = true)
+  explicit Driven(bool lossy = false, bool subscribed = true, bool terminal = false)
       : epoll_(::epoll_create1(EPOLL_CLOEXEC)), null_(::open("/dev/null", O_RDWR | O_CLOEXEC)) {
     ::signal(SIGPIPE, SIG_IGN);  // as the agent does
     wire::StartProcess start;
@@ -29,13 +29,14 @@ class Driven {
     start.has_stdin = true;
     start.lossy = lossy;
     start.subscribed = subscribed;
+    if (terminal) start.exec.terminal = TerminalSize{};
     process = std::make_unique<SessionProcess>(start, epoll_.get(), 0);
     SessionStreams streams;
     EXPECT_TRUE(make_streams(start, SessionUser{}, false, null_.get(), streams));
     theirs = std::move(streams.theirs);
     for (const UniqueFd* fd :
          {&theirs.in, &theirs.out, &theirs.err, &theirs.results, &theirs.requests}) {
-      ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
+      if (*fd) ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
     }
     process->take_streams(std::move(streams.ours));
   }
@@ -157,14 +158,17 @@ TEST(SessionProcess, MarksAreBounded) {
     driven.turn();
   }
   std::uint64_t last = 0;
+  std::size_t pieces = 0;
   for (const auto& frame : driven.said()) {
     const auto* output = std::get_if<wire::Output>(&frame);
     if (output == nullptr || output->stream != Stream::kResults) continue;
+    ++pieces;
     EXPECT_GE(output->out_before, output->offset + output->bytes.size());
     EXPECT_GE(output->out_before, last);
     last = output->out_before;
   }
   EXPECT_EQ(driven.ends[Stream::kResults], 5000u);
+  EXPECT_EQ(pieces, 1024u) << "the last mark stands for all that came later";
 }
 
 TEST(SessionProcess, TheEndComesAfterAllThatWasPrinted) {
@@ -187,10 +191,115 @@ TEST(SessionProcess, TheEndComesAfterAllThatWasPrinted) {
   EXPECT_EQ(exited->end.code, 3);
   EXPECT_EQ(exited->out.end, printed);
   EXPECT_TRUE(driven.process->describe().ended);
-  // Its children still have the pipe.
+  // Its children still have the pipe. It has ended once all the same.
   driven.print(driven.theirs.out, "late");
-  driven.said();
+  for (const auto& frame : driven.said()) {
+    EXPECT_TRUE(std::holds_alternative<wire::Output>(frame));
+  }
   EXPECT_EQ(driven.ends[Stream::kStdout], printed + 4);
+}
+
+TEST(SessionProcess, WhatIsPrintedLaterDoesNotDelayTheEnd) {
+  Driven driven;
+  driven.print(driven.theirs.out, "abc");
+  driven.said();
+  driven.process->ended({.code = 3});
+  driven.print(driven.theirs.out, "late");
+  const auto frames = driven.said();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(std::get<wire::ProcessExited>(frames[0]).out.end, 3u);
+  EXPECT_EQ(std::get<wire::Output>(frames[1]).bytes, "late");
+}
+
+TEST(SessionProcess, AlsoAtTheEndResultsWaitForWhatWasPrintedBeforeThem) {
+  Driven driven;
+  while (driven.print(driven.theirs.out, std::string(4096, 'x')) > 0) driven.said();
+  driven.print(driven.theirs.results, "{}\n");
+  driven.process->ended({});
+  driven.said();
+  EXPECT_EQ(driven.ends[Stream::kResults], 0u);
+  driven.acknowledge(Stream::kStdout);
+  driven.said();
+  EXPECT_EQ(driven.ends[Stream::kResults], 3u);
+}
+
+TEST(SessionProcess, EachStreamStopsWithoutAcknowledgements) {
+  Driven driven;
+  for (const auto& [stream, end] : {std::pair(Stream::kStderr, &driven.theirs.err),
+                                    std::pair(Stream::kResults, &driven.theirs.results)}) {
+    std::size_t printed = 0;
+    while (const std::size_t more = driven.print(*end, std::string(4096, 'x'))) {
+      printed += more;
+      driven.said();
+    }
+    EXPECT_EQ(driven.ends[stream], wire::kWindow);
+    while (driven.ends[stream] < printed) {
+      driven.acknowledge(stream);
+      ASSERT_FALSE(driven.said().empty());
+    }
+  }
+  driven.process->acknowledge({7, Stream::kStdin, 1});  // no output
+}
+
+TEST(SessionProcess, InputWaitsForItsPipesUpToTwoWindows) {
+  wire::StartProcess start;
+  start.has_stdin = true;
+  const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  SessionProcess process(start, epoll.get(), 0);
+  const std::string window(wire::kInputWindow, 'i');
+  process.write_input({0, Stream::kStdin, 0, window});
+  process.write_input({0, Stream::kStdin, window.size(), window});
+  EXPECT_EQ(process.describe().input_taken, 2 * wire::kInputWindow);
+  process.write_input({0, Stream::kStdin, 2 * window.size(), "x"});
+  EXPECT_EQ(process.describe().input_taken, 2 * wire::kInputWindow);
+  // A program has no requests, and without stdin there is no input.
+  process.write_input({0, Stream::kRequests, 0, "r"});
+  EXPECT_EQ(process.describe().requests_taken, 0u);
+  start.has_stdin = false;
+  SessionProcess silent(start, epoll.get(), 0);
+  silent.write_input({0, Stream::kStdin, 0, "x"});
+  EXPECT_EQ(silent.describe().input_taken, 0u);
+  const auto frame = silent.next_frame();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(std::get<wire::InputTaken>(*frame), (wire::InputTaken{0, Stream::kStdin, 0, true}));
+}
+
+// The other end of a terminal is that of the program.
+TEST(SessionProcess, ATerminalsEndOfInputIsTyped) {
+  Driven driven(false, true, true);
+  EXPECT_TRUE(driven.process->describe().terminal);
+  driven.process->write_input({7, Stream::kStdin, 0, "abc\n"});
+  driven.process->close_input(Stream::kStdin);
+  driven.turn();
+  char buffer[64];
+  ASSERT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), 4);
+  EXPECT_EQ(std::string(buffer, 4), "abc\n");
+  EXPECT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), 0) << "once";
+  EXPECT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), -1) << "and not twice";
+  bool echoed = false;
+  for (const auto& frame : driven.said()) {
+    const auto* output = std::get_if<wire::Output>(&frame);
+    if (output != nullptr) echoed = output->bytes.find("abc") != std::string::npos || echoed;
+    const auto* taken = std::get_if<wire::InputTaken>(&frame);
+    EXPECT_FALSE(taken != nullptr && taken->closed) << "it cannot be half-closed";
+  }
+  EXPECT_TRUE(echoed);
+  driven.process->resize({.rows = 7, .columns = 77});
+}
+
+TEST(SessionProcess, ATerminalThatNoProgramHasTakesNoInput) {
+  Driven driven(false, true, true);
+  driven.print(driven.theirs.out, "bye");
+  driven.theirs = {};
+  bool closed = false;
+  for (const auto& frame : driven.said()) {
+    const auto* taken = std::get_if<wire::InputTaken>(&frame);
+    closed = (taken != nullptr && taken->closed) || closed;
+  }
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(driven.process->describe().out.end, 3u);
+  driven.process->ended({.code = 1});
+  EXPECT_TRUE(driven.process->describe().ended);
 }
 
 TEST(SessionProcess, AGuestThatReadsItsOwnPipesStillEnds) {
