@@ -414,8 +414,9 @@ Result<> set_packages(const RunCommandLine& typed, RunOptions& options) {
   if (!typed.packages.is_given()) return {};
   if (options.language != "python" && options.language != "node") {
     return invalid_run_option(
-        "--with, --requirements and --lock need Python or Node code" +
-        std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
+        "--with, --requirements and --lock are for Python and Node code; they cannot be combined "
+        "with " +
+        std::string(options.language.empty() ? "--exec" : "bash"));
   }
   if (options.language == "node") TRY_OK(check_packages_for_node(typed.packages));
   TRY(options.dependencies, wire::read_package_options(typed.packages));

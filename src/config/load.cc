@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "config/package_index.h"
 #include "config/toml_file.h"
 #include "config/value.h"
+#include "net/host_name.h"
 #include "options/command_line.h"
 
 namespace glovebox::config {
@@ -209,6 +211,13 @@ bool is_https_address(std::string_view text) {
          std::all_of(port.begin(), port.end(), is_in("0123456789"));
 }
 
+// As a Host names it: neither a scheme nor a port, and no "*".
+bool is_domain(const std::string& text) {
+  unsigned char address[sizeof(in_addr)];
+  if (::inet_pton(AF_INET, text.c_str(), address) == 1) return true;
+  return !text.ends_with('.') && net::HostName::parse(text).has_value();
+}
+
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const SettingTable& table) {
   if (settings.data_dir.empty()) {
@@ -223,6 +232,13 @@ Result<> check_together(const Settings& settings, const SettingTable& table) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
     return bad_setting(given + origin_of(table, given) +
                        ": server.tls_cert and server.tls_key are needed together");
+  }
+  if (!settings.domain.empty() && !is_domain(settings.domain)) {
+    return bad_setting(
+        "server.domain" + origin_of(table, "server.domain") +
+        ": must be a host name like sandbox.example.com, without https://, a port or "
+        "*, not '" +
+        settings.domain.substr(0, 100) + "'");
   }
   if (!settings.public_url.empty() && !is_https_address(settings.public_url)) {
     return bad_setting("server.public_url" + origin_of(table, "server.public_url") +

@@ -184,6 +184,18 @@ TEST_F(Load, ChecksWhatBelongsTogether) {
   EXPECT_THAT(refusal(), HasSubstr("HOME"));
 }
 
+TEST_F(Load, ADomainIsAHostName) {
+  for (const char* good : {"sandbox.example.com", "Box", "203.0.113.5", "a_b.example"}) {
+    EXPECT_EQ(refusal({"--set", std::string("server.domain=") + good}), "accepted") << good;
+  }
+  for (const char* bad : {"*.example.com", "https://example.com", "example.com:8443", "a b",
+                          "example.com.", ".example.com", "a..b"}) {
+    EXPECT_THAT(refusal({"--set", std::string("server.domain=") + bad}),
+                AllOf(HasSubstr("server.domain (flag --set)"), HasSubstr(bad)))
+        << bad;
+  }
+}
+
 TEST_F(Load, RefusesRulesOfNetworksThatMeanNothing) {
   EXPECT_THAT(refusal({"--set", "net.allow=pypi.org,127.1"}),
               AllOf(HasSubstr("net.allow (flag --set)"), HasSubstr("'127.1'")));

@@ -165,7 +165,8 @@ Result<> OneShot::await_started() {
           return fail(std::move(*error));
         }
       }
-      const std::string what = is_program ? "execute " + program : refused->step;
+      std::string what = is_program ? "execute " + program : refused->step;
+      if (what == wire::kEnterDirectoryStep) what += " " + request_.exec.workdir;
       return fail(Error::from_errno(what, refused->sys_errno).context("start the program"));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       const bool terminal = request_.exec.terminal.has_value();

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/assert.h"
 
@@ -18,6 +19,7 @@ std::string openssl_error() {
   const unsigned long code = ::ERR_get_error();
   ::ERR_clear_error();
   if (code == 0) return "unknown TLS error";
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   const char* reason = ::ERR_reason_error_string(code);
   return reason != nullptr ? reason : "unknown TLS error";
 }

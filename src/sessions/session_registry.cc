@@ -225,6 +225,9 @@ Result<std::shared_ptr<node::Session>> SessionRegistry::use(const std::string& p
                                                             std::string_view id) {
   const EntryPtr entry = find(project, id);
   if (!entry) return no_such_sandbox();
+  if (entry->record.state == SessionState::kPaused) {
+    return fail(Errc::kConflict, "the sandbox is paused; resume it first");
+  }
   if (entry->record.state != SessionState::kRunning) {
     return fail(wrong_state(entry->record.state));
   }

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "sys/cgroup_directory.h"
+#include "sys/clone.h"
 #include "sys/file.h"
 
 namespace glovebox::sys {
@@ -24,6 +25,7 @@ std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
 }
 
 constexpr std::uint32_t kCpuPeriodUs = 100'000;
+constexpr gid_t kSameGroup = static_cast<gid_t>(-1);
 
 // For the cgroups below. What the host does not offer stays off; see features().
 void enable_controllers(const std::string& path) {
@@ -238,6 +240,18 @@ Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* th
   }
   if (throttling != nullptr) *throttling = slow.size();
   for (UniqueFd& file : slow) files.push_back(std::move(file));
+  return files;
+}
+
+Result<std::vector<UniqueFd>> Cgroup::open_join_files_as(uid_t user) const {
+  for (const Part& part : parts_) {
+    if (!part.v2 && ::fchownat(part.dir.get(), "tasks", user, kSameGroup, 0) != 0) {
+      return fail(Error::from_errno("give away the tasks of " + part.parent));
+    }
+  }
+  TRY_OK(become_effective(user, 0));
+  auto files = open_join_files();
+  TRY_OK(become_effective(0, 0));
   return files;
 }
 

@@ -129,6 +129,10 @@ class Cgroup {
   enum class JoinV2 : bool { kNo, kYes };
   Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo,
                                                 std::size_t* throttling = nullptr) const;
+  // The same for a process of `user`, when we are not root of the host: then v1 moves a process
+  // only for its own user. That user owns these files from then on. Needs our own user namespace,
+  // and that we are root there.
+  Result<std::vector<UniqueFd>> open_join_files_as(uid_t user) const;
   // Sets those that are others than before; features() tells which of them hold.
   void set_limits(const CgroupLimits& limits);
   // The v2 directory, which a process is born into (clone_into); -1 if there is none.

@@ -381,6 +381,7 @@ class Files(sealed.TestCase):
         ran = glovebox("run", "--workdir", "/not/there", "-c", "print('ran')")
         self.assertEqual((ran.returncode, ran.stdout), (125, b""))
         self.assert_one_line(ran.stderr)
+        self.assertIn(b"/not/there", ran.stderr)
 
 
 class Attacks(sealed.TestCase):

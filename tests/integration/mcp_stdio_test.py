@@ -262,6 +262,11 @@ class PrivateServers(Relayed):
         self.assertIn("mcp.cpus", assistant.begin()["error"]["message"])
         self.assertEqual(assistant.process.wait(timeout=server.PATIENCE), 125)
 
+    def test_settings_do_not_go_with_a_named_server(self):
+        assistant = self.start("--set", "mcp.timeout=7s", "--url", "http://127.0.0.1:1", env=self.nowhere)
+        self.assertEqual(assistant.process.wait(timeout=server.PATIENCE), 2)
+        self.assertIn(b"--set is for a private server", assistant.process.stderr.read())
+
 
 class Words(Relayed):
     def test_configurations_are_ready_to_use(self):

@@ -12,7 +12,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import processes
 import sealed
-from ordinary_user import USER, OrdinaryUser, PrivateServer, SubordinateIds, why_no_subordinate_ids
+from ordinary_user import (USER, GivenCgroups, OrdinaryUser, PrivateServer, SubordinateIds, hierarchy_of, v2_controllers,
+                           v2_hierarchy, why_no_subordinate_ids)
 from session import Session
 from session_attacks import GIVEN, SessionAttacks
 
@@ -27,6 +28,11 @@ class WithIds(unittest.TestCase):
     """One server for all tests of a class; at the end, nothing of it is left."""
     maxDiff = None
 
+    @staticmethod
+    def around(words):
+        """Changes the command that starts the server."""
+        return words
+
     @classmethod
     def setUpClass(cls):
         why = why_no_subordinate_ids()
@@ -38,7 +44,7 @@ class WithIds(unittest.TestCase):
         cls.addClassCleanup(cls.user.remove)
         cls.ids = SubordinateIds(cls.user)
         cls.addClassCleanup(cls.ids.remove)
-        cls.server = PrivateServer(cls.user)
+        cls.server = PrivateServer(cls.user, cls.around)
         cls.addClassCleanup(cls.server.__exit__)
 
     @classmethod
@@ -284,6 +290,68 @@ class Others(WithIds):
         held[0].kill()
         self.assertTrue(sealed.wait_until(
             lambda: self.client.call("POST", "/v1/sandboxes", {"template": "base", "ttl_s": 5, "profile": small}).status == 201))
+
+
+class WithCgroups:
+    """The user has cgroups as well. The agent joins them as root inside, which is not the user's own uid."""
+    # Forks until it may no more, and says how often it could.
+    FORKS = "$n = 0; while ($n < 200) { my $p = fork; last unless defined $p; $p or sleep 1000; $n++ } print $n"
+
+    @classmethod
+    def give(cls, hierarchies):
+        cls.given = GivenCgroups(hierarchies)
+        cls.addClassCleanup(cls.given.remove)
+        cls.around = staticmethod(cls.given.around)
+
+    def test_root_inside_can_be_paused(self):
+        session = self.session()
+        self.assertLessEqual({"uid-slice", "freezer"}, set(session.made["isolation"]["walls"]), session.made)
+        self.assertEqual(self.right(session.exec("sudo", "id", "-u")), "0\n")
+        path = "/v1/sandboxes/" + session.made["id"]
+        for verb, state in (("pause", "paused"), ("resume", "running")):
+            changed = self.client.call("POST", f"{path}/{verb}")
+            self.assertLess(changed.status, 300, changed)
+            self.assertEqual(self.client.get(path).json["state"], state)
+        self.assertEqual(self.right(session.exec("sudo", "id", "-u")), "0\n")
+
+    def test_limits_are_those_of_all_users_inside_together(self):
+        session = self.session(profile={"memory_mb": 64, "disk_mb": 16, "pids": 16})
+        walls = set(session.made["isolation"]["walls"])
+        if not self.controls:
+            self.skipTest("these cgroups have no controllers")
+        self.assertLessEqual({"uid-slice", "memory-limit", "pids-limit", "cpu-limit"}, walls)
+        self.assertNotIn("memory-limit-per-process", walls)
+        for user in ("user", "root"):
+            forked = session.exec("/usr/bin/perl", "-e", self.FORKS, user=user)
+            self.assertLess(int(forked["stdout"]), 16, forked)
+        session.exec("/bin/dd", *sealed.EAT_MEMORY, user="root")
+        now = self.client.get(f"/v1/sandboxes/{session.made['id']}/metrics").json["now"]
+        self.assertGreater(now["oom_kills"], 0, now)
+
+
+class WithV1Cgroups(WithCgroups, WithIds):
+    controls = True
+
+    @classmethod
+    def setUpClass(cls):
+        places = [hierarchy_of(one) for one in ("memory", "pids", "cpu", "cpuacct", "freezer")]
+        if None in places:
+            raise unittest.SkipTest("this host has not all v1 hierarchies")
+        cls.give(places)
+        super().setUpClass()
+
+
+class WithV2Cgroups(WithCgroups, WithIds):
+    """`make test-vm` has a host with controllers in v2."""
+
+    @classmethod
+    def setUpClass(cls):
+        place = v2_hierarchy()
+        if place is None:
+            raise unittest.SkipTest("this host has no v2 hierarchy")
+        cls.controls = {"memory", "pids", "cpu"} <= v2_controllers(place)
+        cls.give([place])
+        super().setUpClass()
 
 
 DENIED_HERE = {"file_proc_self_fd_reopen", "file_usr_exe_overwrite", "file_write_usr", "namespace_override_landlock"}

@@ -53,6 +53,9 @@ class Cli(Typed):
         self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
         refused = self.glovebox("exec", one, "--", "true", status=125)
         self.assertIn(f"the sandbox is paused; `glovebox sandbox resume {one}` resumes it".encode(), refused.stderr)
+        for words in (["code", one, "-c", "1"], ["exec", "--json", one, "true"]):
+            self.assertIn(b"resume", self.glovebox(*words, status=125).stderr)
+        self.assertIn(b"resume", self.glovebox("cp", f"{one}:/etc/hostname", "-", status=1).stderr)
         self.assertEqual(self.glovebox("exec", "--resume", one, "echo", "awake").stdout, b"awake\n")
         self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
         self.assertEqual(self.json_of("exec", "--resume", one, "--shell", "echo awake")["stdout"], "awake\n")
@@ -73,6 +76,18 @@ class Cli(Typed):
         self.assertEqual(self.glovebox("exec", "--cwd", "/tmp", "--env", "A=b", one, "--shell", "pwd; echo $A").stdout,
                          b"/tmp\nb\n")
         self.glovebox("exec", one, "--", "sh", "-c", "kill -9 $$", status=137)
+        self.assertIn(b'there is no user "sam" inside', self.glovebox("exec", "--user", "sam", one, "id", status=125).stderr)
+        self.assertIn(b"directory /nowhere: No such file",
+                      self.glovebox("exec", "--cwd", "/nowhere", one, "id", status=125).stderr)
+
+    def test_exec_ends_like_others_when_its_reader_has_gone(self):
+        one = self.create()
+        process = subprocess.Popen([sealed.GLOVEBOX, "exec", one, "yes"], env=self.environment(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(process.stdout.read(2), b"y\n")
+        process.stdout.close()
+        self.assertEqual((process.wait(timeout=server.PATIENCE), process.stderr.read()), (141, b""))
+        process.stderr.close()
         self.glovebox("exec", "--timeout", "300ms", one, "--", "sleep", "100", status=124)
         answer = self.json_of("exec", one, "--shell", "echo out; exit 3", status=3)
         self.assertEqual((answer["stdout"], answer["exit_code"]), ("out\n", 3))

@@ -23,10 +23,18 @@ def test_text_is_escaped_everywhere() -> None:
         stderr=EVIL,
         result={"text/plain": EVIL},
         results=[{"text/plain": EVIL}],
-        error={"code": "exception", "name": EVIL, "message": EVIL, "traceback": [EVIL]},
+        error={"code": "exception", "name": EVIL, "message": EVIL, "traceback": ["at", EVIL]},
     )
     assert "<script" not in page and "<img" not in page
     assert page.count(html.escape(EVIL)) == 5
+
+
+def test_a_traceback_is_shown_once() -> None:
+    error = {"code": "exception", "name": "E", "message": "m", "traceback": ["Traceback", "E: m"]}
+    page = shown(stderr="before\nTraceback\nE: m\n", error=error)
+    assert page.count("E: m") == 1 and page.count("before") == 1
+    assert shown(stderr="Traceback\nE: m\n", error=error).count("<pre") == 1
+    assert shown(stderr="other\n", error=error).count("<pre") == 2
 
 
 def test_html_is_in_a_frame_without_permissions() -> None:

@@ -422,6 +422,21 @@ def test_a_sandbox_is_chosen_by_its_name_or_by_the_beginning_of_its_id() -> None
             sandboxes.choose(word, found)
 
 
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"env": ["A=1"]}, "env must be a dict.* not list"),
+        ({"files": ["a.txt"]}, "files must be a dict.*'a.txt'"),
+        ({"args": 5}, "args must be a list of strings, not int"),
+        ({"fs": 5}, "fs must not be int"),
+    ],
+    ids=repr,
+)
+def test_an_option_of_another_type_is_named(options: Dict[str, Any], complaint: str) -> None:
+    with pytest.raises(TypeError, match=complaint):
+        run_request("1", **options)
+
+
 def test_reuse_is_part_of_the_profile() -> None:
     assert run_request("1", reuse="sandbox").json["profile"] == {"reuse": "sandbox"}
     assert "profile" not in run_request("1", reuse="never").json

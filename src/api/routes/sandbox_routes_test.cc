@@ -155,7 +155,7 @@ TEST_F(SessionRoutesTest, StatesFollowTheTable) {
   expect_wrong_state(post("/" + id + "/keepalive"), "paused");
   expect_wrong_state(post("/" + id + "/snapshots"), "paused");
   EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(),
-            "the sandbox is paused");
+            "the sandbox is paused; resume it first");
   EXPECT_EQ(object(post("/" + id + "/resume")).at("state").as_string(), "running");
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, key_).status, 204);
   EXPECT_THAT(test_.session_service.destroyed, ElementsAre(last_->id()));

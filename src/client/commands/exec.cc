@@ -145,7 +145,8 @@ Result<bool> resume_if_paused(const ExecOptions& exec, ApiClient& api, const std
   TRY(const json::object sandbox, parse_response(shown.body));
   if (field_text(sandbox, "state") != "paused") return false;
   if (!exec.resume) {
-    refused.message += "; `glovebox sandbox resume " + id + "` resumes it, and so does --resume";
+    refused.message = "the sandbox is paused; `glovebox sandbox resume " + id +
+                      "` resumes it, and so does --resume";
     return false;
   }
   TRY(const http::ClientResponse resumed, api.send(post_request(target + "/resume", "{}")));
@@ -227,6 +228,7 @@ int stream_exec(const ExecOptions& exec, const std::string& word,
   }
   if (!result) return failure(result.error());
   if (result->refused) return exec_refused(*result->refused);
+  if (result->is_output_closed) return 128 + SIGPIPE;  // as `glovebox run`
   if (result->detached) {
     std::fprintf(stderr, "\r\ndetached; `glovebox shell --attach %llu %s` attaches again\r\n",
                  static_cast<unsigned long long>(result->process), printable(word).c_str());

@@ -61,7 +61,7 @@ options::CommandLine mcp_command_line(McpOptions& mcp) {
                     &mcp.print_config},
                    {"--json", "", "with --print-config: print one JSON object", &mcp.json},
                    {"--set", "NAME=VALUE",
-                    "a setting of the private server, like mcp.timeout=60s (repeatable)",
+                    "start a private server with this setting, like mcp.timeout=60s (repeatable)",
                     &mcp.settings}}},
                  options::package_options("Packages of the sandbox", mcp.packages),
                  network_options("Network of the sandbox", mcp.network),
@@ -96,9 +96,11 @@ bool is_server_named(const ServerLocationOptions& options, const ServerLocationE
 // The server that messages go to.
 class ServerChoice {
  public:
-  explicit ServerChoice(McpOptions options) : options_(std::move(options)) {}
+  explicit ServerChoice(McpOptions options)
+      : options_(std::move(options)), is_private_(!options_.settings.empty()) {}
 
-  // A server that was named or runs on this machine; else a private one, restarted if it has ended.
+  // A server that was named or runs on this machine; else, or with settings of its own, a private
+  // one, restarted if it has ended.
   Result<ServerLocation> find() {
     if (private_ && private_->has_ended()) private_.reset();
     if (private_) return private_->location();
@@ -126,7 +128,7 @@ class ServerChoice {
  private:
   McpOptions options_;
   std::unique_ptr<PrivateServer> private_;
-  bool is_private_ = false;
+  bool is_private_;
   bool is_known_ = false;
 };
 
@@ -288,6 +290,11 @@ int mcp_command(const std::vector<std::string>& args) {
                        "' (see `glovebox mcp --help`)");
   }
   if (mcp.json && !mcp.print_config) return usage_error("--json is only for --print-config");
+  if (!mcp.settings.empty() && is_server_named(mcp.server, ServerLocationEnvironment::here())) {
+    return usage_error(
+        "--set is for a private server, which is not started: --url, --data-dir or GLOVEBOX_URL "
+        "names another one");
+  }
   // Mistakes are reported before anything is started or printed.
   auto sandbox = sandbox_json(mcp);
   if (!sandbox && sandbox.error().code() != Errc::kInvalidArgument) {

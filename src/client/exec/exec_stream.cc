@@ -145,7 +145,12 @@ Result<bool> ExecStream::on_message(const json::object& message) {
       bytes = *decoded;
     }
     if (type == "stderr" || request_.terminal) network_errors_.add(bytes);
-    TRY_OK(write_all(type == "stdout" ? STDOUT_FILENO : STDERR_FILENO, bytes));
+    const auto written = write_all(type == "stdout" ? STDOUT_FILENO : STDERR_FILENO, bytes);
+    if (!written && written.error().sys_errno() == EPIPE) {
+      result_.is_output_closed = true;
+      return true;
+    }
+    TRY_OK(written);
   } else if (type == "started") {
     has_started_ = true;
     const json::value* number = message.if_contains("process");

@@ -23,6 +23,7 @@ struct ExecStreamResult {
   bool detached = false;  // with the detach keys; the program keeps running
   std::uint64_t process = 0;
   bool timed_out = false;             // exit_code is 124
+  bool is_output_closed = false;      // the reader of our output has gone; the program is ended
   bool has_network_errors = false;    // in its error output; see wire::NetworkErrorDetector
   std::optional<ApiError> refused{};  // the server did not start the program
 };

@@ -200,7 +200,9 @@ def _enter(job):
     try:
         os.chdir(job.workdir)
     except OSError as error:
-        raise SystemExit("glovebox: cannot enter the working directory: %s" % error) from None
+        raise SystemExit(
+            "glovebox: cannot enter the working directory %s: %s" % (os.fsdecode(job.workdir), error.strerror)
+        ) from None
     sys.path.insert(0, os.fsdecode(job.workdir))
 
 

@@ -28,7 +28,13 @@ constexpr const char* kAgentOomScore = "-999";
 // The next message of the sandbox's first process. It is our own program and the only one in the
 // sandbox so far; its messages are bounded all the same.
 Result<Received> receive_plan_message(int socket, std::size_t max_fds, wire::PlanMessage& message) {
-  TRY(Received received, receive_message(socket, wire::kMaxPlanMessage, max_fds));
+  auto arrived = receive_message(socket, wire::kMaxPlanMessage, max_fds);
+  // It ended before it had read all that we sent. The kernel says so once, ahead of what it said
+  // itself.
+  if (!arrived && arrived.error().sys_errno() == ECONNRESET) {
+    arrived = receive_message(socket, wire::kMaxPlanMessage, max_fds);
+  }
+  TRY(Received received, std::move(arrived));
   if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
   TRY(message, wire::decode_plan_message(received.bytes));
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
@@ -127,9 +133,7 @@ Result<> JailSetup::check_reusable() const {
 
 Result<> JailSetup::send_basics() {
   TRY(const UniqueFd dev, (*resources_.files)->build_dev());
-  // The same files for the zygote's child, which is not born into the v2 one.
-  using JoinV2 = sys::Cgroup::JoinV2;
-  TRY(join_files_, cgroup_.open_join_files(has_zygote_ ? JoinV2::kYes : JoinV2::kNo));
+  TRY(join_files_, open_join_files());
   const std::size_t first = has_zygote_ && cgroup_.v2_dir() >= 0 ? 1 : 0;
   std::vector<int> passed = {dev.get()};
   for (std::size_t i = first; i < join_files_.size(); ++i) passed.push_back(join_files_[i].get());
@@ -139,6 +143,16 @@ Result<> JailSetup::send_basics() {
   TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed));
   TRY(upper_, (*resources_.files)->build_upper(request_.create.limits, owner_with(-1)));
   return {};
+}
+
+Result<std::vector<UniqueFd>> JailSetup::open_join_files() const {
+  // The first process joins as root inside, which is another user than this launcher's.
+  if (resources_.rootless && slice_) {
+    return cgroup_.open_join_files_as((*resources_.slices)->host_uid(*slice_));
+  }
+  // The same files for the zygote's child, which is not born into the v2 one.
+  using JoinV2 = sys::Cgroup::JoinV2;
+  return cgroup_.open_join_files(has_zygote_ ? JoinV2::kYes : JoinV2::kNo);
 }
 
 Owner JailSetup::owner_with(int userns) const {
@@ -231,7 +245,10 @@ Result<> JailSetup::on_hello() {
     TRY(layer, builder.build_layer(request_.layer_tree, mode, owner));
     passed.push_back(layer.get());
   }
-  TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(plan())), passed));
+  if (!send_message(setup_.get(), wire::encode(wire::PlanMessage(plan())), passed)) {
+    TRY_OK(receive_plan_message(setup_.get(), kMaxPassedFds, message));  // why it ended
+    return fail(Errc::kUnavailable, "the sandbox's first process died");
+  }
   if (!waits()) {
     const int link[] = {request_.fds[0].get()};
     const wire::PlanMessage taken = wire::SandboxTaken{request.limits};

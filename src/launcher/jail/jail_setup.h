@@ -96,6 +96,7 @@ class JailSetup {
   }
   // `userns`: of the sandbox, or -1 while there is none.
   Owner owner_with(int userns) const;
+  Result<std::vector<UniqueFd>> open_join_files() const;
   Result<bool> on_answer();
   Result<> on_hello();
   Result<> on_sealed();

@@ -161,6 +161,9 @@ Error RunAttempt::start_failed(const wire::StartFailed& failed) const {
     if (auto refused = refuse_to_execute(job_.exec->argv[0], failed.sys_errno)) return *refused;
     what = "execute " + job_.exec->argv[0];
   }
+  if (what == wire::kEnterDirectoryStep) {
+    what += " " + (job_.exec ? job_.exec->workdir : job_.job->workdir);
+  }
   Error error = Error::from_errno(what, failed.sys_errno).context("start the program");
   if (!is_caller_mistake(failed.sys_errno)) return error;
   return Error(Errc::kInvalidArgument, error.message());

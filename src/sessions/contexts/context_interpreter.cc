@@ -17,6 +17,7 @@
 #include "sessions/processes/signal_names.h"
 #include "sessions/processes/user_environment.h"
 #include "wire/guest/cell.h"
+#include "wire/guest/guest_frames.h"
 #include "wire/guest/guest_result.h"
 #include "wire/guest/job.h"
 
@@ -41,11 +42,12 @@ std::string needs_package(const LanguageFacts& facts) {
          std::string(facts.package) + " on the host";
 }
 
-Error start_error(const LanguageFacts& facts, const Error& error) {
-  const std::string why =
-      "the " + std::string(facts.name) + " context cannot start: " + error.message();
+Error start_error(const LanguageFacts& facts, const Error& error, const std::string& cwd) {
+  std::string why = "the " + std::string(facts.name) + " context cannot start: " + error.message();
   // Which step failed is in the message; the program is started last.
-  const bool is_directory = error.message().find("working directory") != std::string::npos;
+  const std::size_t step = why.find(wire::kEnterDirectoryStep);
+  const bool is_directory = step != std::string::npos;
+  if (is_directory) why.insert(step + wire::kEnterDirectoryStep.size(), " " + cwd);
   if (error.code() == Errc::kNotFound && !is_directory) {
     return Error(Errc::kUnsupported, why + needs_package(facts));
   }
@@ -120,7 +122,7 @@ Task<> ContextInterpreter::start(Context& context) {
   spec.label = encode_label(label);
   auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
   if (!started) {
-    co_return fail(start_error(facts, started.error()));
+    co_return fail(start_error(facts, started.error(), context.spec.cwd));
   }
   context.process = started->info.number;
   context.warm = started->info.warm;

@@ -185,6 +185,7 @@ TEST_F(ContextsTest, AContextThatCannotStartIsRefusedAndNotKept) {
   const auto nowhere = wait(table->create(spec));
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error().code(), Errc::kInvalidArgument);
+  EXPECT_THAT(nowhere.error().message(), HasSubstr("directory " + spec.cwd + ": No such file"));
 
   session->on_start = [](FakeProcess& process) {
     process.say(R"({"type":"error","name":"Error","message":"no such directory"})");

@@ -32,15 +32,25 @@ void forget_oldest(node::Session& session) {
 
 // The caller chose the program, the directory and the user. The result has a sys_errno only if it
 // is the program: see ProcessStarter::start_exec().
-Error as_refusal(const Error& error, const std::string& program) {
+Error as_refusal(const Error& error, const ExecRequest& request) {
   const int number = error.sys_errno();
-  if (error.message().starts_with(std::string(wire::kExecuteStep) + ":")) {
+  const std::string& message = error.message();
+  if (message.starts_with(std::string(wire::kExecuteStep) + ":")) {
+    const std::string program = request.argv.empty() ? "/bin/sh" : request.argv.front();
     if (auto refused = refuse_to_execute(program, number)) return *refused;
+  }
+  if (message.starts_with("no such user")) {
+    return Error(Errc::kInvalidArgument, "user: there is no user \"" + request.user + "\" inside");
   }
   const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied ||
                       error.code() == Errc::kInvalidArgument;
   if (!theirs) return error;
-  return Error(Errc::kInvalidArgument, "cannot start: " + error.message());
+  const std::string step(wire::kEnterDirectoryStep);
+  const bool is_directory = message.starts_with(step + ":");
+  return Error(
+      Errc::kInvalidArgument,
+      "cannot start: " +
+          (is_directory ? step + " " + request.cwd + message.substr(step.size()) : message));
 }
 
 // `claim` counts the bytes for as long as they are held here.
@@ -85,10 +95,7 @@ Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Se
     // The sandbox may have no bash. (If the directory or user is missing, sh fails the same way.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
-  if (!started) {
-    const std::string program = request.argv.empty() ? "/bin/sh" : request.argv.front();
-    co_return fail(as_refusal(started.error(), program));
-  }
+  if (!started) co_return fail(as_refusal(started.error(), request));
   co_return std::move(*started);
 }
 

@@ -102,6 +102,8 @@ struct ProgramStarted {
 };
 // The name of the agent's last step of a start: execve of the program.
 inline constexpr std::string_view kExecuteStep = "execute";
+// Enters the working directory, which the caller chose as well.
+inline constexpr std::string_view kEnterDirectoryStep = "enter working directory";
 struct StartFailed {
   int sys_errno = 0;
   std::string step;

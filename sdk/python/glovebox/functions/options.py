@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..profile.dependencies import BUILD_S, AnyDependencies, check_dependencies, dependencies_field
 from ..profile.network import Net, check_net
@@ -54,6 +54,8 @@ class Options:
         check_net(self.net)
         if isinstance(self.preload, str):
             raise TypeError(f"preload must be a list of modules, like [{self.preload!r}]")
+        if not isinstance(self.preload, Iterable):
+            raise TypeError(f"preload must be a list of modules, like ['numpy'], not {type(self.preload).__name__}")
         for module in self.preload:
             if not isinstance(module, str) or not all(part.isidentifier() for part in module.split(".")):
                 raise ValueError(f"preload: {module!r} is not a module name")

@@ -85,6 +85,8 @@ def _has_installed_packages(folder: str) -> bool:
 def check_include(include: Sequence[str]) -> None:
     if isinstance(include, (str, bytes)):
         raise TypeError(f"include must be a list of files, like [{include!r}]")
+    if not isinstance(include, Iterable):
+        raise TypeError(f"include must be a list of files, like ['data/*.csv'], not {type(include).__name__}")
     for pattern in include:
         if not isinstance(pattern, str) or not pattern:
             raise TypeError("include: an entry must be the path of a file or directory, or a pattern like 'data/*.csv'")

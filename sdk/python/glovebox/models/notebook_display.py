@@ -54,14 +54,17 @@ def value_html(value: Mapping[str, Any]) -> str:
 def result_html(result: "_ValueMixin") -> str:
     """Output, figures and tables, the value of the last expression, and the error, in that order."""
     parts: List[str] = []
+    error = "" if result.error is None else "\n".join(result.error.traceback) or str(result.error)
+    stderr = result.stderr
+    if error and stderr.rstrip("\n").endswith(error):  # the interpreter has written it there; once is enough
+        stderr = stderr.rstrip("\n")[: -len(error)]
     if result.stdout:
         parts.append(_text(result.stdout))
-    if result.stderr:
-        parts.append(_text(result.stderr, "background:#fdd;color:#400"))
+    if stderr:
+        parts.append(_text(stderr, "background:#fdd;color:#400"))
     parts += [value_html(value) for value in result.shown]
-    if result.error is not None:
-        traceback = "\n".join(result.error.traceback) or str(result.error)
-        parts.append(_text(traceback, "color:#b00020"))
+    if error:
+        parts.append(_text(error, "color:#b00020"))
     elif result.exit_code != 0:
         parts.append(_text(f"exit code {result.exit_code}", "color:#b00020"))
     return "<div>" + "".join(parts) + "</div>"

@@ -24,6 +24,8 @@ def parse_mounts(fs: Union[str, Iterable[str]]) -> List[Dict[str, str]]:
     >>> parse_mounts("none"), parse_mounts("r:datasets:/data")
     ([], [{'name': 'datasets', 'path': '/data', 'mode': 'ro'}])
     """
+    if not isinstance(fs, Iterable):
+        raise TypeError(f"fs must not be {type(fs).__name__}; {_HOW}")
     words = [fs] if isinstance(fs, str) else list(fs)
     if words == ["none"]:
         return []

@@ -113,6 +113,8 @@ def encode_text_or_bytes(stdin: Union[str, bytes, None], name: str = "stdin") ->
 
 
 def check_env(env: Mapping[str, str]) -> Dict[str, str]:
+    if not isinstance(env, Mapping):
+        raise TypeError(f'env must be a dict, like {{"TZ": "UTC"}}, not {type(env).__name__}')
     made = dict(env)
     for name, value in made.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -123,4 +125,6 @@ def check_env(env: Mapping[str, str]) -> Dict[str, str]:
 def string_list(name: str, values: Sequence[Any]) -> List[str]:
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must be a list of strings, not one string")
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list of strings, not {type(values).__name__}")
     return [str(value) for value in values]

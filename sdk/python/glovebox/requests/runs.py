@@ -184,6 +184,8 @@ def encode_files(files: Files) -> List[Dict[str, Any]]:
 
 
 def _wire_file(file: Mapping[str, Any]) -> Dict[str, Any]:
+    if not isinstance(file, Mapping):
+        raise TypeError(f'files must be a dict, like {{"notes.txt": "text"}}, or a list of dicts, not of {file!r}')
     made = dict(file)
     if isinstance(made.get("content"), (bytes, bytearray)):
         made.update(encode_text_or_bytes(made.pop("content"), "content"))

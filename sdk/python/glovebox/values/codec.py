@@ -160,7 +160,7 @@ def _part(name: str) -> Any:
 
 def _refuse(value: Any, kind: type) -> NoReturn:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    raise ValueRefused(f"a {name} cannot be sent: {_instead(value, kind)}")
+    raise ValueRefused(f"an object of type {name} cannot be sent: {_instead(value, kind)}")
 
 
 def _instead(value: Any, kind: type) -> str:
