@@ -677,6 +677,12 @@ class Answers(server.Served):
         self.check("GET", "/v1/settings", 200)
         user, _ = self.server.new_key(project="console", name="user")
         self.check("GET", "/v1/settings", 403, client=self.server.client(user))
+        self.check("GET", "/v1/doctor", 200)
+        self.check("GET", "/v1/doctor", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/doctor", 403, client=self.server.client(user))
+        self.check("GET", "/v1/attack-report", 200)
+        self.check("GET", "/v1/attack-report", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/attack-report", 403, client=self.server.client(user))
         self.check("GET", "/v1/runs", 200, at="/v1/runs?project=*&status=ok,failed&q=python")
         self.check("GET", "/console", 308)
         # 503: this server was built where the console's packages could not be fetched.
