@@ -67,6 +67,7 @@ std::vector<RouteInfo> documented_routes() {
              PortLinkRoutes, TemplateRoutes, LayerRoutes, ImageRoutes, EngineRoutes, EventRoutes,
              KeyRoutes, OperationsRoutes, DocsRoutes, SettingRoutes, HostReportRoutes,
              OverviewRoutes, LiveRoutes, ConsoleSessionRoutes, ConsoleAssetRoutes>(all);
+  routing::append_info(all, PortRoutes::page_rows());
   e2b::Dialect::append_info(all);
   workspace::Dialect::append_info(all);
   sessions_api::Dialect::append_info(all);

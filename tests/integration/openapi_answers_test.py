@@ -472,6 +472,8 @@ class Answers(server.Served):
             stream.close()
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             check(method, "/ports/{port}/{path*}", 502, port=1, **{"path*": "x"})
+            self.check(method, "/ports/{id}/{port}/{pass}/{path*}", 404, at=f"/ports/{made['id']}/1/none/x")
+        self.check("GET", "/ports/{id}/{port}/open", 404, at=f"/ports/{made['id']}/1/open?link=none")
         for net in ("https-only", {"base": "all", "deny": ["evil.example"], "budgets": {"names": 3}}, {"allow": ["pypi.org:443"]}):
             self.assert_form(net, {"$ref": "#/components/schemas/NetPolicy"}, "request")
             check("PATCH", "", 200, {"net": net})
