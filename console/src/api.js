@@ -117,6 +117,14 @@ export async function openSocket(path, query) {
   return new WebSocket(to, ["glovebox.v1", "glovebox.ticket." + ticket]);
 }
 
+// Closes one that may not be open yet; closed before that, the browser would report an error.
+export function closeSocket(socket) {
+  if (!socket) return;
+  socket.onmessage = socket.onclose = null;
+  if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+  else socket.close();
+}
+
 // --- Signing in and out --------------------------------------------------------------------------
 
 export async function loadSession() {
