@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { KEY, SIZES, URL_, api, at, endSandbox, exec, go, newSandbox, person, read, settled, toast, until, write } from "./browser.mjs";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KEY, SIZES, URL_, api, at, barriers, endSandbox, exec, go, newSandbox, person, read, settled, toast, until, write } from "./browser.mjs";
 
 const run = promisify(execFile);
 
@@ -560,6 +562,69 @@ test("a template is made and removed", () => withPerson(async (one) => {
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("region", { name: "by-hand" }).waitFor({ state: "detached" });
+}));
+
+test("an image is loaded from an archive, used and removed", () => withPerson(async (one) => {
+  one.expect(/400/);  // of an archive that is none
+  const place = mkdtempSync(join(tmpdir(), "gbx-image-")), tree = join(place, "tree"), archive = join(place, "tiny.tar");
+  mkdirSync(join(tree, "bin"), { recursive: true });
+  copyFileSync("/bin/busybox", join(tree, "bin", "busybox"));
+  for (const name of ["sh", "cat", "echo"]) symlinkSync("busybox", join(tree, "bin", name));
+  writeFileSync(join(tree, "hello"), "from the image\n");
+  await run("tar", ["-C", tree, "-cf", archive, "."]);
+  try {
+    const page = await at(one, "/images");
+    await settled(page);
+    await page.getByText("docker save python:3.13-slim | glovebox image load -").waitFor();
+    await page.getByRole("button", { name: "Load an image" }).first().click();
+    const dialog = page.getByRole("dialog"), submit = dialog.getByRole("button", { name: "Load an image" });
+    // What is no archive is refused, with the reason.
+    await dialog.getByLabel("Archive").setInputFiles({ name: "not.tar", mimeType: "application/x-tar", buffer: Buffer.from("not a tar archive") });
+    await submit.click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByLabel("Archive").setInputFiles(archive);
+    await dialog.getByLabel("What it is").selectOption("tree");
+    await dialog.getByLabel("Name").fill("tiny:1");
+    await submit.click();
+    await toast(page, "tiny:1 is loaded.");
+    const row = page.getByRole("row", { name: /tiny:1/ });
+    await row.waitFor();
+    assert.deepEqual(await barriers(page), []);
+    const menu = async (name) => {
+      await page.getByRole("button", { name: "Actions for tiny:1" }).click();
+      await page.getByRole("menuitem", { name, exact: true }).click();
+    };
+    await menu("Pin");
+    await row.getByText("Pinned").waitFor();
+    await menu("What it is");
+    await page.getByRole("dialog").getByText("ENTRYPOINT").waitFor();
+    assert.deepEqual(await barriers(page), []);
+    await page.getByRole("button", { name: "Done" }).click();
+    await menu("Remove");
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await toast(page, "tiny:1 is removed.");
+    await page.getByRole("heading", { name: "No images yet" }).waitFor();
+    // Used: what is in use is not offered to be removed.
+    await api("POST", "/v1/images?format=tree&name=tiny:1", readFileSync(archive), { raw: true, headers: { "Content-Type": "application/x-tar" } });
+    await page.reload();
+    await settled(page);
+    await menu("New sandbox from it");
+    await page.getByRole("dialog").getByText("tiny:1").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.waitForURL(/\/sandboxes\/sb[a-z0-9]{20}$/);
+    const id = /sb[a-z0-9]{20}$/.exec(page.url())[0];
+    assert.equal((await exec(id, "cat /hello")).stdout, "from the image\n");
+    await page.getByRole("button", { name: "Open a terminal" }).click();
+    await page.locator('.terminal[data-state="open"]').waitFor();
+    await go(page, "/images");
+    await row.getByText("In use").waitFor();
+    await page.getByRole("button", { name: "Actions for tiny:1" }).click();
+    await page.getByRole("menuitem", { name: "Pin", exact: true }).waitFor();
+    assert.equal(await page.getByRole("menuitem", { name: "Remove" }).count(), 0);
+    await endSandbox(id);
+  } finally {
+    rmSync(place, { recursive: true });
+  }
 }));
 
 test("a server that is away is noticed, and so is its return", () => withPerson(async (one) => {

@@ -33,7 +33,7 @@ export default function Sandboxes({ query }) {
       <${Select} aria-label=${t.sandboxes.state} value=${state} set=${(value) => filter({ state: value === "live" ? null : value })} options=${STATES.map(([name]) => [name, t.sandboxes.states[name]])} />
       <${Select} aria-label=${t.sandboxes.template} value=${template} set=${(value) => filter({ template: value })} options=${[["", t.sandboxes.any_template], ...(templates.value ?? []).map((one) => [one.name, one.name])]} /></div>
     <${Loaded} data=${data} lines=${6}>${(got) => html`<${List} got=${got} page=${page} sort=${sort} chosen=${chosen} reload=${data.reload} filtered=${Boolean(q || template || state !== "live")} create=${create} />`}<//>
-    ${query.get("new") && html`<${CreateSandbox} templates=${templates.value ?? []} snapshot=${query.get("snapshot")} close=${() => setQuery({ new: null, snapshot: null })} />`}<//>`;
+    ${query.get("new") && html`<${CreateSandbox} templates=${templates.value ?? []} snapshot=${query.get("snapshot")} image=${query.get("image")} close=${() => setQuery({ new: null, snapshot: null, image: null })} />`}<//>`;
 }
 
 function Sorted({ name, by, sort }) {

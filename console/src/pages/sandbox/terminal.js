@@ -67,7 +67,7 @@ function Screen({ tab, base, shown, change }) {
     mine.socket = socket;
     socket.onopen = () => {
       socket.send(JSON.stringify(mine.process === null
-        ? { type: "start", cmd: "exec bash -l || exec sh -l", terminal: view.current.size(), on_disconnect: "keep", env: { TERM: "xterm-256color", COLORTERM: "truecolor", LANG: "C.UTF-8" } }
+        ? { type: "start", cmd: "if command -v bash >/dev/null; then exec bash -l; fi; exec sh -l", terminal: view.current.size(), on_disconnect: "keep", env: { TERM: "xterm-256color", COLORTERM: "truecolor", LANG: "C.UTF-8" } }
         : { type: "attach", process: mine.process, stdout_from: mine.offset }));
     };
     socket.onmessage = (event) => take(JSON.parse(event.data));
