@@ -63,10 +63,12 @@ export async function send(method, path, { query, body, headers = {}, raw, signa
   try {
     response = await fetch(url(path, query), { method, headers: words, body: payload, signal: abort, credentials: "same-origin", cache: "no-store", redirect: "error" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    reachable.value = false;
-    throw new ApiError(0, "unreachable", t.errors.unreachable);
+    throw error.name === "AbortError" ? error : unreachable();
   }
+  return accepted(response, path);
+}
+
+async function accepted(response, path) {
   reachable.value = true;
   if (response.ok) return response;
   const problem = await failure(response);
@@ -74,6 +76,11 @@ export async function send(method, path, { query, body, headers = {}, raw, signa
     session.value = { signed_in: false, over: true, reason: null };
   }
   throw problem;
+}
+
+function unreachable() {
+  reachable.value = false;
+  return new ApiError(0, "unreachable", t.errors.unreachable);
 }
 
 export async function ask(method, path, options) {
@@ -95,17 +102,61 @@ export async function* events(method, path, options = {}) {
       if (done) return;
       const blocks = (kept + value).split(/\r?\n\r?\n/);
       kept = blocks.pop();
-      for (const block of blocks) {
-        let name = "message", data = "";
-        for (const line of block.split(/\r?\n/)) {
-          if (line.startsWith("event:")) name = line.slice(6).trim();
-          else if (line.startsWith("data:")) data += (data ? "\n" : "") + line.slice(5).trimStart();
-        }
-        if (data) yield [name, JSON.parse(data)];
-      }
+      yield* eventsOf(blocks);
     }
   } finally {
     reader.cancel().catch(() => {});
+  }
+}
+
+function* eventsOf(blocks) {
+  for (const block of blocks) {
+    let name = "message", data = "";
+    for (const line of block.split(/\r?\n/)) {
+      if (line.startsWith("event:")) name = line.slice(6).trim();
+      else if (line.startsWith("data:")) data += (data ? "\n" : "") + line.slice(5).trimStart();
+    }
+    if (data) yield [name, JSON.parse(data)];
+  }
+}
+
+// Sends a file and gives the events of the answer; `progress` is told what part of it has gone, from 0 to 1: fetch()
+// would not say.
+export async function* uploading(path, { query, file, type, signal: abort, progress }) {
+  const request = new XMLHttpRequest();
+  let wake = () => {}, fault = null, done = false, read = 0;
+  const news = () => { const call = wake; wake = () => {}; call(); };
+  request.open("POST", url(path, query));
+  request.setRequestHeader("Accept", "text/event-stream");
+  request.setRequestHeader("Content-Type", type);
+  request.setRequestHeader("X-Glovebox-CSRF", session.value?.csrf ?? "");
+  request.upload.onprogress = (event) => progress(event.total ? event.loaded / event.total : 0);
+  request.onprogress = news;
+  request.onload = () => { done = true; news(); };
+  request.onerror = () => { fault = unreachable(); news(); };
+  request.onabort = () => { fault = new DOMException("", "AbortError"); news(); };
+  const stop = () => request.abort();
+  abort?.addEventListener("abort", stop);
+  request.send(file);
+  try {
+    for (;;) {
+      const waiting = new Promise((resolve) => { wake = resolve; });
+      if (!done && !fault) await waiting;
+      if (fault) throw fault;
+      if (request.status >= 300) {
+        if (!done) continue;
+        const headers = request.getResponseHeader("Retry-After") ? { "Retry-After": request.getResponseHeader("Retry-After") } : {};
+        await accepted(new Response(request.responseText, { status: request.status, headers }), path);
+      }
+      const blocks = request.responseText.slice(read).split(/\n\n/), rest = done ? "" : blocks.at(-1);
+      if (!done) blocks.pop();
+      read = request.responseText.length - rest.length;
+      yield* eventsOf(blocks);
+      if (done) return;
+    }
+  } finally {
+    abort?.removeEventListener("abort", stop);
+    if (!done) request.abort();
   }
 }
 
@@ -115,6 +166,14 @@ export async function openSocket(path, query) {
   const to = new URL(url(path, query), location.href);
   to.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   return new WebSocket(to, ["glovebox.v1", "glovebox.ticket." + ticket]);
+}
+
+// Closes one that may not be open yet; closed before that, the browser would report an error.
+export function closeSocket(socket) {
+  if (!socket) return;
+  socket.onmessage = socket.onclose = null;
+  if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+  else socket.close();
 }
 
 // --- Signing in and out --------------------------------------------------------------------------

@@ -1,4 +1,6 @@
 // Numbers, sizes and times as people read them.
+import { t } from "./texts.js";
+
 const units = ["B", "KB", "MB", "GB", "TB"];
 
 export function bytes(n) {
@@ -27,8 +29,8 @@ export function duration(seconds) {
 export function ago(at, now = Date.now()) {
   if (!at) return "–";
   const seconds = (now - new Date(at).getTime()) / 1000;
-  if (seconds < 5) return "just now";
-  return seconds < 0 ? `in ${duration(-seconds)}` : `${duration(seconds).split(" ").slice(0, 2).join(" ")} ago`;
+  if (seconds < 0) return t.time.in(duration(-seconds));
+  return seconds < 5 ? t.time.now : t.time.ago(duration(seconds).split(" ").slice(0, 2).join(" "));
 }
 
 const clockForm = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });

@@ -1,7 +1,7 @@
 // One WebSocket per tab: events and samples as they happen. It closes while nobody looks, and comes back
 // with what was missed.
 import { computed, effect, signal, untracked } from "./html.js";
-import { openSocket, project, reachable, scope, session } from "./api.js";
+import { closeSocket, openSocket, project, reachable, scope, session } from "./api.js";
 
 export const visible = signal(!document.hidden);
 document.addEventListener("visibilitychange", () => { visible.value = !document.hidden; });
@@ -26,7 +26,7 @@ function tell(message) {
 function close() {
   generation++;
   clearTimeout(timer);
-  socket?.close();
+  closeSocket(socket);
   socket = null;
 }
 
@@ -41,7 +41,7 @@ async function open() {
     if (mine === generation) again();
     return;
   }
-  if (mine !== generation) { made.close(); return; }
+  if (mine !== generation) { closeSocket(made); return; }
   socket = made;
   made.onmessage = (event) => {
     const message = JSON.parse(event.data);

@@ -23,6 +23,7 @@ const ROUTES = [
   { id: "sandboxes", pattern: "/sandboxes", load: () => import("./pages/sandboxes.js") },
   { id: "sandbox", pattern: "/sandboxes/:id/:tab?", load: () => import("./pages/sandbox.js") },
   { id: "templates", pattern: "/templates", load: () => import("./pages/templates.js") },
+  { id: "images", pattern: "/images", load: () => import("./pages/images.js") },
   { id: "packages", pattern: "/packages", load: () => import("./pages/packages.js") },
   { id: "keys", pattern: "/keys", load: () => import("./pages/keys.js") },
   { id: "settings", pattern: "/settings", load: () => import("./pages/settings.js") },

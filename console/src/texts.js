@@ -22,9 +22,10 @@ export const t = {
     "user-kernel": "A kernel of its own in user space answers the code's system calls.",
     vm: "A virtual machine with a kernel of its own.",
   },
+  time: { now: "just now", ago: (text) => `${text} ago`, in: (text) => `in ${text}` },
   languages: { python: "Python", javascript: "JavaScript", typescript: "TypeScript", bash: "Bash", shell: "Shell", r: "R", java: "Java", node: "JavaScript" },
-  levels: { error: "Problem", warning: "Warning", note: "Note" },
-  phases: { queued: "Waiting for the installer", resolving: "Choosing versions", building: "Building", installing: "Installing", sealing: "Sealing the layer", checking: "Checking", warming: "Warming up", ready: "Ready" },
+  levels: { missing: "Missing", warn: "Warning" },
+  phases: { queued: "Waiting for the installer", resolving: "Choosing versions", building: "Building", installing: "Installing", sealing: "Sealing the layer", checking: "Checking", unpacking: "Unpacking", warming: "Warming up", ready: "Ready" },
   events: {
     "run.started": "Run started", "run.finished": "Run finished", "template.changed": "Template", "network.decided": "Network decision", "network.restarted": "Network restarted",
     "sandbox.created": "Sandbox created", "sandbox.running": "Sandbox live", "sandbox.paused": "Sandbox paused", "sandbox.resumed": "Sandbox resumed", "sandbox.stopped": "Sandbox ended", "sandbox.snapshot": "Snapshot taken", "sandbox.network": "Network changed", "sandbox.updated": "Sandbox changed", "sandbox.error": "Sandbox failed",
@@ -61,13 +62,13 @@ export const t = {
   sandboxes: {
     about: "They live until their time ends or someone ends them.", create: "New sandbox", search: "Search by name, id, template or metadata", state: "State", template: "Template", any_template: "Any template", states: { live: "Live and paused", all: "All", running: "Live", paused: "Paused", stopped: "Stopped", error: "Failed" },
     none: "No sandboxes", none_text: "A sandbox keeps its files, processes and interpreters between calls. Make one here, or from a terminal:", no_match: "Nothing matches", no_match_text: "Change the search, or choose another state.",
-    name: "Name", age: "Created", expires: "Ends in", cpu: "CPU", memory: "Memory", cpu_now: (n) => `CPU: ${n} processors now`, memory_now: (text) => `Memory: ${text} now`, pick: (name) => `Choose ${name}`, pick_all: "Choose all on this page", picked: (n) => `${n} chosen`, bulk: "For all that are chosen", actions_of: (name) => `Actions for ${name}`,
+    name: "Name", age: "Created", expires: "Ends in", cpu: "CPU", memory: "Memory", cpu_now: (n) => `CPU: ${n} processors now`, memory_now: (text) => `Memory: ${text} now`, pick: (name) => `Choose ${name}`, pick_all: "Choose all on this page", pick_page: "Choose the whole page", picked: (n) => `${n} chosen`, bulk: "For all that are chosen", actions_of: (name) => `Actions for ${name}`,
     range: (from, to, total) => `${from}–${to} of ${total}`, pause: "Pause", resume: "Resume", kill: "End", paused: (name) => `${name} is paused.`, resumed: (name) => `${name} goes on.`, killed: (name) => `${name} has ended.`,
     kill_title: (name) => `End ${name}?`, kill_text: "Its processes and files are gone for good. Snapshots stay.", kill_many: (n) => `End ${s(n, "sandbox", "sandboxes")}?`, killed_many: (n) => `${s(n, "sandbox", "sandboxes")} ended.`,
     pause_many: (n) => `Pause ${s(n, "sandbox", "sandboxes")}?`, pause_text: "Their processes stop where they are and keep their memory.", paused_many: (n) => `${s(n, "sandbox", "sandboxes")} paused.`, resume_many: (n) => `Resume ${s(n, "sandbox", "sandboxes")}?`, resumed_many: (n) => `${s(n, "sandbox", "sandboxes")} resumed.`,
   },
   create: {
-    title: "New sandbox", from_snapshot: "New sandbox from a snapshot", submit: "Create", busy: "Creating", done: (name) => `${name} is live.`, project: (name) => `It will belong to the project ${name}. Choose another project in the sidebar first, if need be.`,
+    title: "New sandbox", from_snapshot: "New sandbox from a snapshot", from_image: "New sandbox from an image", submit: "Create", busy: "Creating", done: (name) => `${name} is live.`, project: (name) => `It will belong to the project ${name}. Choose another project in the sidebar first, if need be.`,
     template: "Template", name: "Name", name_hint: "For people; may be empty.", ttl: "Time to live", ttl_hint: "Such as 30m, 2h or 1d.", on_timeout: "When its time ends", kill: "End it", pause: "Pause it", more: "Limits, network, packages", less: "Fewer settings",
     memory: "Memory in MB", cpus: "Processors", disk: "Disk in MB", from_template: "as the template says", packages: "Packages", packages_hint: "Installed once, before it starts.", env: "Environment", metadata: "Metadata", pairs_hint: "One NAME=VALUE a line.",
     bad_ttl: (text) => `“${text}” is not a time. Write 90s, 30m, 2h or 1d.`, bad_number: (name) => `${name} is not a number.`,
@@ -100,7 +101,7 @@ export const t = {
   },
   output: { title: "Output", image: "Image", frame: "HTML of the sandbox" },
   processes: {
-    none: "Nothing runs", none_text: "Processes that are started through the API are listed here. To see all that run inside:", command: "Command", state: "State", user: "User", started: "Started", context: (id) => `interpreter ${id}`, terminal: "terminal", exit: (code) => `Exited with ${code}`, by_signal: (n) => `Ended by signal ${n}`,
+    none: "Nothing runs", none_text: "Processes that are started through the API are listed here. To see all that run inside:", command: "Command", state: "State", pid: "Pid", user: "User", started: "Started", context: (id) => `interpreter ${id}`, terminal: "terminal", exit: (code) => `Exited with ${code}`, by_signal: (n) => `Ended by signal ${n}`,
     sent: (name, n) => `SIG${name} sent to process ${n}.`, end: "End", end_title: (n) => `End process ${n}?`, end_of: (n) => `End process ${n}`, ended: (n) => `Process ${n} has ended.`, signals_of: (n) => `Signals for process ${n}`,
   },
   logs: { none: "The log is empty", none_text: "Starts, ends and changes of this sandbox are written here. From a terminal:", search: "Search the log", follow: "Follow", count: (shown, all) => (shown === all ? s(all, "line") : `${shown} of ${all} lines`) },
@@ -112,7 +113,7 @@ export const t = {
   metrics: { cpu: "Processors", memory: "Memory", disk: "Disk", processes: "Processes", now: "now", of: (text) => `of ${text}`, young: "No history yet", young_text: "One point is kept for every ten seconds that it runs. To watch all sandboxes from a terminal:" },
   ports: {
     listening: "Listening now", look: "Look", look_text: "Looks inside for programs that wait for connections.", none: "Nothing listens", none_text: "Start a server in the terminal, for example:", open: "Open", open_of: (port) => `Open port ${port}`, other: "Another port", number: "Port", bad: "A port is a number from 1 to 65535.",
-    about: "Opens in a new tab by a link that is good once. What it serves is the guest's: it never sees your session.", missing: "Ports have no addresses of their own here, so a browser cannot open them: an administrator has to set server.domain. Programs with a key reach the port at",
+    about: "Opens in a new tab by a link that is good once. What it serves is the guest's: it never sees your session.", missing: "Ports have no addresses here that a browser could open: the server is not reached by HTTPS. Programs with a key reach the port at", shared: "Ports have no names of their own here (server.domain), so their pages are shown without cookies and storage, and some will not work.",
   },
   snapshots: {
     none: "No snapshots", none_text: "A snapshot keeps the files, to begin from again as often as you like. From a terminal:", name: "Name", size: "Size", files: "Files", made: "Taken", start: "New sandbox from it", template: "Make a template of it", delete: "Delete", delete_title: (name) => `Delete ${name}?`, delete_text: "Sandboxes that were made from it keep their files.", deleted: "Snapshot deleted.", actions_of: (name) => `Actions for ${name}`,
@@ -124,7 +125,7 @@ export const t = {
   // --- Playground and runs -------------------------------------------------------------------------
   playground: {
     about: "Each run gets a sandbox that was never used, and is destroyed afterwards.", run: "Run", stop: "Stop", language: "Language", template: "Template", by_language: "Template: by language", options: "More settings", fewer: "Fewer settings", editor: "Code", timeout: "Time limit in seconds", min_grade: "Weakest isolation", any_grade: "As configured", packages_hint: "Installed once; later runs find them ready.", stdin: "Standard input",
-    keys: "Ctrl-Enter runs. Esc, then Tab leaves the editor.", code_kept: "This server keeps the code of runs (store.keep_code).", code_not_kept: "The code is not kept (store.keep_code is off).", idle: "Nothing has run yet", idle_text: "Write code and press Ctrl-Enter. The same from a terminal:", copy_as: "Copy as", copied: (name) => `Copied for ${name}. It reads the key from GLOVEBOX_API_KEY.`,
+    own_project: (name) => `Runs made here belong to the project of your key, ${name}.`, keys: "Ctrl-Enter runs. Esc, then Tab leaves the editor.", code_kept: "This server keeps the code of runs (store.keep_code).", code_not_kept: "The code is not kept (store.keep_code is off).", idle: "Nothing has run yet", idle_text: "Write code and press Ctrl-Enter. The same from a terminal:", copy_as: "Copy as", copied: (name) => `Copied for ${name}. It reads the key from GLOVEBOX_API_KEY.`,
     took: (text) => `took ${text}`, warm: "warm start", cold: "cold start", silent: "It printed nothing.", truncated: "Some of the output was cut: the limit was reached.", build: "Installer",
     examples: {
       python: "import platform, time\n\nfor i in range(3):\n    print(\"step\", i + 1)\n    time.sleep(0.1)\n\n{\"python\": platform.python_version(), \"answer\": 6 * 7}\n",
@@ -151,6 +152,12 @@ export const t = {
     title: "Packages", about: "Installed once in a sandbox that reaches the package index and nothing else; read-only since.", install: "Install packages", busy: "Installing", language: "Language", hint: "Names, with versions if you like, separated by spaces.", built: "Installed. The next run finds them ready.", was_there: "They were installed already.", none: "No packages yet", none_text: "Name packages with a run, and they are installed once for all that follow:",
     packages: "Packages", manager: "Installed by", size: "Size", made: "Installed", used: "Last used", state: "State", in_use: "In use", unused: "Unused", count: (n) => s(n, "package"), check: "Check against its digest", intact: "Nothing has changed.", corrupt: "The layer has changed on disk and is out of use.", remove: "Remove", remove_title: (id) => `Remove ${id}?`, remove_text: "It is installed again when it is asked for.", removed: "Removed.", actions_of: (id) => `Actions for ${id}`,
   },
+  images: {
+    title: "Images", about: "Roots of file systems that others made, as container tools keep them. They take the place of the host's files.", load: "Load an image", none: "No images yet", none_text: "An image comes from an archive: load one here, or from a terminal:",
+    image: "Image", size: "Size", owner: "For", everyone: "all projects", made: "Loaded", used: "Last used", state: "State", pinned: "Pinned", actions_of: (name) => `Actions for ${name}`, start: "New sandbox from it", copy_run: "Copy the command that runs code in it", details: "What it is", digest: "Digest", entries: "Files", layers: "Layers it had", devices: "Devices left out", capabilities: "Capabilities lost",
+    pin: "Pin", unpin: "Unpin", is_pinned: (name) => `${name} stays when room is needed.`, unpinned: (name) => `${name} goes when room is needed.`, publish: "Give to all projects", unpublish: "Keep for its project", published: (name) => `All projects can use ${name}.`, unpublished: (name) => `${name} is its project's again.`, remove: "Remove", remove_title: (name) => `Remove ${name}?`, remove_text: "It can be loaded again from its archive.", removed: (name) => `${name} is removed.`,
+    file: "Archive", file_hint: "Of docker save, podman save or skopeo; not compressed itself.", form: "What it is", forms: { image: "An image", tree: "A tree of files" }, form_hints: { image: "Its layers are checked against their digests.", tree: "A tar archive of a root directory, perhaps compressed." }, name: "Name", name_hint: "Empty: as the archive says.", name_needed: "A tree has no name of its own.", sending: (percent) => `Sending, ${percent} %`, busy: "Loading", loaded: (name) => `${name} is loaded.`, was_there: (name) => `${name} was there already.`,
+  },
   keys: {
     about: "A key belongs to a project and sees only what is the project's. An administrator's key sees all.", create: "New key", none: "No keys", none_text: "Keys are made here or by the command:", of: (name) => `Keys of ${name}`, name: "Name", name_hint: "For what it is.", unnamed: "unnamed", role: "Role", roles: { user: "User", admin: "Administrator" }, role_hints: { user: "Sees and uses its project.", admin: "Sees every project, makes keys, changes the host." }, project_hint: "Small letters, digits, dashes. A new name makes a new project.",
     limits: "Limits", unlimited: "none", no_limit: "no limit", max_in_flight: "At once", runs_per_minute: "Runs a minute", max_memory: "Memory together, in MB", in_flight: (n) => `${n} at once`, per_minute: (n) => `${n} a minute`, memory: (n) => `${n} MB`, made: "Created", used: "Last used", never: "never",
@@ -162,7 +169,7 @@ export const t = {
   },
   security: {
     about: "Which walls stand here, and what became of attacks on them.", default: "default", usable: "Usable", unusable: "Not usable", for_runs: "Runs", for_sandboxes: "Sandboxes", not_yet: "It has made no sandbox on this host yet.", off: "off", without: "Without:", features: { sessions: "Sandboxes", warm: "Warm starts", mounts: "Mounts", network: "Network policies", packages: "Packages", snapshots: "Snapshots", terminal: "Terminals", pause: "Pause", sudo: "sudo inside" },
-    attacks: "Attacks on this kernel", no_report: "Not attacked yet", no_report_text: "More than three hundred attacks, each proven harmless, each with the wall that stopped it. A page never starts them; the command does:", by_command: "A page never starts the attacks; this command does, as root on the host.", which: "Which attacks", all: "All", attack: "Attack", aims_at: "Aims at", outcome: "Outcome", by: "By which wall",
+    attacks: "Attacks on this kernel", no_report: "Not attacked yet", no_report_text: "More than three hundred attacks, each proven harmless, each with the wall that stopped it. A page never starts them; the command does:", by_command: "A page never starts the attacks; this command does, as root on the host.", which: "Which attacks", all: "All", against: (engine, version) => `engine ${engine}, Glovebox ${version}`, attack: "Attack", aims_at: "Aims at", outcome: "Outcome", by: "By which wall",
     outcomes: { stopped: "stopped", succeeded: "succeeded", "not-tried": "not tried", "kernel-lacks-it": "not in this kernel" },
   },
 };

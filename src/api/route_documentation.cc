@@ -19,6 +19,7 @@
 #include "api/routes/file_tree_routes.h"
 #include "api/routes/file_watch_routes.h"
 #include "api/routes/function_routes.h"
+#include "api/routes/host_report_routes.h"
 #include "api/routes/image_routes.h"
 #include "api/routes/key_routes.h"
 #include "api/routes/layer_routes.h"
@@ -64,8 +65,9 @@ std::vector<RouteInfo> documented_routes() {
              SandboxMetricsRoutes, SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes,
              ContextRoutes, CodeRoutes, FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes,
              PortLinkRoutes, TemplateRoutes, LayerRoutes, ImageRoutes, EngineRoutes, EventRoutes,
-             KeyRoutes, OperationsRoutes, DocsRoutes, SettingRoutes, OverviewRoutes, LiveRoutes,
-             ConsoleSessionRoutes, ConsoleAssetRoutes>(all);
+             KeyRoutes, OperationsRoutes, DocsRoutes, SettingRoutes, HostReportRoutes,
+             OverviewRoutes, LiveRoutes, ConsoleSessionRoutes, ConsoleAssetRoutes>(all);
+  routing::append_info(all, PortRoutes::page_rows());
   e2b::Dialect::append_info(all);
   workspace::Dialect::append_info(all);
   sessions_api::Dialect::append_info(all);

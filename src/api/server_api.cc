@@ -118,7 +118,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       file_routes_({lookup}),
       file_tree_routes_({lookup}),
       file_watch_routes_({on.io, authenticator, lookup, is_stopping}),
-      port_routes_({lookup, port_proxy}),
+      port_routes_({lookup, access, port_proxy, port_links}),
       port_link_routes_({lookup, access, port_links, settings.origins, settings.domain}),
       template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
@@ -132,6 +132,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
                           http_figures, is_stopping}),
       docs_routes_({settings.version}),
       setting_routes_({settings.table}),
+      host_report_routes_({doctor_report, settings.attack_report}),
       overview_routes_(
           {authenticator, on.node, on.session_services.registry, metrics.activity, on.events}),
       live_routes_({on.io, authenticator, on.events, metrics.activity, overview_sampler}),
@@ -158,9 +159,10 @@ http::Router ServerApi::make_router() {
       sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
       context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
       port_link_routes_, template_routes_, layer_routes_, image_routes_, engine_routes_,
-      event_routes_, key_routes_, setting_routes_, overview_routes_, live_routes_,
-      console_session_routes_);
+      event_routes_, key_routes_, setting_routes_, host_report_routes_, overview_routes_,
+      live_routes_, console_session_routes_);
   add_without_cookies(port_routes_, operations_routes_, docs_routes_, console_asset_routes_);
+  table.add(port_routes_, PortRoutes::page_rows(), {.cors = http::Cors::kAny});
   e2b.add_routes(table);
   workspace.add_routes(table);
   sessions_api.add_routes(table);

@@ -26,6 +26,7 @@
 #include "api/routes/file_tree_routes.h"
 #include "api/routes/file_watch_routes.h"
 #include "api/routes/function_routes.h"
+#include "api/routes/host_report_routes.h"
 #include "api/routes/image_routes.h"
 #include "api/routes/key_routes.h"
 #include "api/routes/layer_routes.h"
@@ -104,6 +105,7 @@ struct ApiSettings {
   mcp::Settings mcp{};
   http::OriginRules origins{};  // as the HTTP server has them
   ConsoleSettings console{};
+  std::string attack_report;     // the file of the last report of `glovebox attack`; empty: none
   config::SettingTable table{};  // all settings, to be shown
 };
 
@@ -152,8 +154,9 @@ class ServerApi {
   const ApiSettings settings;
   bool is_stopping = false;
   std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
-  MemoryBudget memory_budget;  // for answers and input that wait to be read
-  routing::Worker worker;      // for work that would block the server's one thread too long
+  HostReportRoutes::DoctorReport doctor_report;  // null: nobody can examine the host
+  MemoryBudget memory_budget;                    // for answers and input that wait to be read
+  routing::Worker worker;  // for work that would block the server's one thread too long
   runs::Metrics metrics;
   signin::BrowserSessions browsers;
   signin::Attempts sign_in_attempts;
@@ -213,6 +216,7 @@ class ServerApi {
   OperationsRoutes operations_routes_;
   DocsRoutes docs_routes_;
   SettingRoutes setting_routes_;
+  HostReportRoutes host_report_routes_;
   OverviewRoutes overview_routes_;
   LiveRoutes live_routes_;
   ConsoleSessionRoutes console_session_routes_;

@@ -354,6 +354,8 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   api::ApiSettings api_options = api_settings(settings, loaded.table, resources.listener);
   TRY(api_options.secret, store::server_secret(resources.store_dir));
   api_options.ceiling = ceiling;
+  // Kept there by attack::keep_report().
+  api_options.attack_report = resources.store_dir + "/attack-report.json";
   api_options.workspace.reach = net::all_allowed(ceiling);
   if (api_options.workspace.reach.is_none()) api_options.workspace.allow_network = false;
   node->set_session_pools("workspace", workspace::waiting_sessions(api_options.workspace));
@@ -363,6 +365,7 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   api::ServerApi api(api_dependencies, std::move(api_options));
   http::Server server(io, api.make_router(), http_options(settings, resources.listener, api));
   api.http_figures = [&server] { return server.figures(); };
+  api.doctor_report = [&link] { return link.doctor_report(); };
   TRY_OK(server.serve(std::move(resources.listener.fd), resources.tls));
   // A private server has only one supervisor.
   if (from_supervisor.end_with != 0) resources.control_socket.reset();

@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <span>
+#include <vector>
 
 #include "base/fd_message.h"
 #include "base/log.h"
@@ -22,6 +24,9 @@ using Descriptor = asio::posix::stream_descriptor;
 constexpr std::size_t kMaxMessage = 256;
 // Longer than a restart of the launcher or gateway takes; after that the server requests one.
 constexpr std::chrono::seconds kWithout{3};
+// doctor takes less than a second on an idle host.
+constexpr std::chrono::seconds kForDoctor{30};
+constexpr std::size_t kMaxDoctorReport = std::size_t{256} << 10;
 
 bool is_ours(int socket, uid_t owner) {
   ucred peer{};
@@ -45,6 +50,8 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
   std::shared_ptr<asio::steady_timer> timer;
   bool is_ready = false;
   bool is_stopped = false;
+  std::string doctor;                               // what it said; empty: nothing yet
+  std::vector<asio::steady_timer*> doctor_waiting;  // cancelled when it has
 
   void send(const std::string& message) {
     if (!channel || !channel->is_open()) return;
@@ -60,6 +67,8 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
   asio::awaitable<void> listen_to(std::shared_ptr<Descriptor> from);
   asio::awaitable<void> accept();
   asio::awaitable<void> request_missing_parts();
+  asio::awaitable<void> read_doctor(UniqueFd pipe);
+  Task<std::string> doctor_report();
 };
 
 void SupervisorLink::State::use(UniqueFd socket) {
@@ -83,6 +92,8 @@ asio::awaitable<void> SupervisorLink::State::listen_to(std::shared_ptr<Descripto
       launcher.arrives(std::move(message->fds[0]));
     } else if (is_part && message->bytes[0] == std::byte{'G'}) {
       gateway.arrives(std::move(message->fds[0]));
+    } else if (is_part && message->bytes[0] == std::byte{'D'}) {
+      asio::co_spawn(io, read_doctor(std::move(message->fds[0])), asio::detached);
     } else {
       log::warn("unknown message from the supervisor");
     }
@@ -129,6 +140,37 @@ asio::awaitable<void> SupervisorLink::State::request_missing_parts() {
   }
 }
 
+asio::awaitable<void> SupervisorLink::State::read_doctor(UniqueFd pipe) {
+  const auto self = shared_from_this();
+  ::fcntl(pipe.get(), F_SETFL, ::fcntl(pipe.get(), F_GETFL) | O_NONBLOCK);
+  Descriptor from(io, pipe.release());
+  std::string text;
+  char piece[4096];
+  while (text.size() <= kMaxDoctorReport) {
+    const auto [ec, size] = co_await from.async_read_some(asio::buffer(piece), kAwaitTuple);
+    if (ec) break;  // the end of the file
+    text.append(piece, size);
+  }
+  if (!text.empty() && text.size() <= kMaxDoctorReport) doctor = std::move(text);
+  for (asio::steady_timer* waiting : doctor_waiting) waiting->cancel();
+}
+
+Task<std::string> SupervisorLink::State::doctor_report() {
+  const auto self = shared_from_this();
+  if (doctor.empty()) {
+    if (!channel || !channel->is_open()) {
+      co_return fail(Errc::kUnavailable, "no supervisor runs that could examine the host");
+    }
+    if (doctor_waiting.empty()) send("D");
+    asio::steady_timer waiting(io, kForDoctor);
+    doctor_waiting.push_back(&waiting);
+    co_await waiting.async_wait(kAwaitTuple);
+    std::erase(doctor_waiting, &waiting);
+  }
+  if (doctor.empty()) co_return fail(Errc::kUnavailable, "doctor did not say anything");
+  co_return doctor;
+}
+
 SupervisorLink::SupervisorLink(asio::io_context& io, std::string url, Part launcher, Part gateway)
     : state_(std::make_shared<State>(io, std::move(url))) {
   state_->launcher = std::move(launcher);
@@ -151,8 +193,11 @@ void SupervisorLink::say_ready() {
   state_->send_ready_if_so();
 }
 
+Task<std::string> SupervisorLink::doctor_report() { return state_->doctor_report(); }
+
 void SupervisorLink::stop() {
   state_->is_stopped = true;
+  for (asio::steady_timer* waiting : state_->doctor_waiting) waiting->cancel();
   if (state_->channel) state_->channel->close();
   if (state_->listening) state_->listening->close();
   if (state_->timer) state_->timer->cancel();

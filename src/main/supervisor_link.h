@@ -1,6 +1,6 @@
-// The server's connection to its supervisor, which sends launchers and egress gateways and waits
-// for the ready message. If the supervisor dies, another one may connect through
-// <data-dir>/server.sock; the server keeps running meanwhile.
+// The server's connection to its supervisor, which sends launchers and egress gateways, examines
+// the host when asked, and waits for the ready message. If the supervisor dies, another one may
+// connect through <data-dir>/server.sock; the server keeps running meanwhile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/task.h"
 #include "base/unique_fd.h"
 
 namespace glovebox::server {
@@ -28,6 +29,9 @@ class SupervisorLink {
   void start(UniqueFd channel, UniqueFd listening);
   // Sends "R" to the current supervisor and to every later one.
   void say_ready();
+  // What `glovebox doctor --json` says of this host: the same for all who ask, from the first time
+  // on. kUnavailable: there is no supervisor, or it does not answer.
+  Task<std::string> doctor_report();
   void stop();
 
  private:

@@ -30,6 +30,10 @@ bool is_own_request(const http::Request& request, bool is_secure) {
 
 }  // namespace
 
+std::string port_page_path(const PortTarget& target) {
+  return "/ports/" + target.id + "/" + std::to_string(target.port) + "/";
+}
+
 std::vector<std::string> PortLinks::cookie_names() {
   return {std::string(kSecureName), std::string(kPlainName)};
 }
@@ -60,19 +64,29 @@ bool PortLinks::take(const std::string& link, const PortTarget& target, TimePoin
 }
 
 // A new token of the sandbox, or another port, makes another value.
-std::string PortLinks::value_of(const PortTarget& target, std::string_view token,
+std::string PortLinks::value_of(Use use, const PortTarget& target, std::string_view token,
                                 std::int64_t expires_s) const {
   const std::string what = target.id + ":" + std::to_string(target.port) + ":" +
                            std::to_string(expires_s) + ":" + std::string(token);
+  const char* label = use == Use::kCookie ? "glovebox port cookie:" : "glovebox port pass:";
   return std::to_string(expires_s) + "-" +
-         store::sha256_hex("glovebox port cookie:" + secret_ + ":" + store::sha256_hex(what));
+         store::sha256_hex(label + secret_ + ":" + store::sha256_hex(what));
+}
+
+bool PortLinks::is_value(std::string_view value, Use use, const PortTarget& target,
+                         std::string_view token, std::int64_t now_ms) const {
+  if (secret_.empty()) return false;
+  std::int64_t expires_s = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), expires_s);
+  if (error != std::errc() || expires_s <= now_ms / 1000) return false;
+  return equal_in_constant_time(value, value_of(use, target, token, expires_s));
 }
 
 std::string PortLinks::set_cookie(const http::Request& request, const PortTarget& target,
                                   std::string_view token, std::int64_t now_ms) const {
   const auto lifetime = std::chrono::seconds(kCookieLifetime);
   std::string text(is_secure(request) ? kSecureName : kPlainName);
-  text += "=" + value_of(target, token, now_ms / 1000 + lifetime.count());
+  text += "=" + value_of(Use::kCookie, target, token, now_ms / 1000 + lifetime.count());
   // Lax: else the page that the link leads to would be loaded without it.
   text += "; Path=/; HttpOnly; SameSite=Lax; Max-Age=" + std::to_string(lifetime.count());
   if (is_secure(request)) text += "; Secure";
@@ -81,16 +95,23 @@ std::string PortLinks::set_cookie(const http::Request& request, const PortTarget
 
 bool PortLinks::shows_cookie(const http::Request& request, const PortTarget& target,
                              std::string_view token, std::int64_t now_ms) const {
-  if (secret_.empty() || token.empty()) return false;
+  if (token.empty()) return false;
   const bool secure = is_secure(request);
   const http::FoundCookie cookie =
       http::find_cookie(request.headers, secure ? kSecureName : kPlainName);
   if (cookie.count != 1 || !is_own_request(request, secure)) return false;
-  std::int64_t expires_s = 0;
-  const char* begin = cookie.value.data();
-  const auto [end, error] = std::from_chars(begin, begin + cookie.value.size(), expires_s);
-  if (error != std::errc() || expires_s <= now_ms / 1000) return false;
-  return equal_in_constant_time(cookie.value, value_of(target, token, expires_s));
+  return is_value(cookie.value, Use::kCookie, target, token, now_ms);
+}
+
+std::string PortLinks::make_pass(const PortTarget& target, std::string_view token,
+                                 std::int64_t now_ms) const {
+  const auto lifetime = std::chrono::seconds(kCookieLifetime);
+  return value_of(Use::kPass, target, token, now_ms / 1000 + lifetime.count());
+}
+
+bool PortLinks::is_pass(std::string_view pass, const PortTarget& target, std::string_view token,
+                        std::int64_t now_ms) const {
+  return is_value(pass, Use::kPass, target, token, now_ms);
 }
 
 }  // namespace glovebox::routing

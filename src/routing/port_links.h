@@ -1,6 +1,8 @@
-// Opens private ports of sandboxes in a browser, which cannot add the header with their token to
+// Opens ports of sandboxes in a browser, which cannot add a key or the header with their token to
 // what it loads. A one-time link sets a cookie on the port's own host name; the cookie stands for
-// the token there, and is removed before a request reaches the guest. On the server's thread.
+// the token there, and is removed before a request reaches the guest. Where ports have no host
+// names, the link leads to an address below /ports/ with a pass in its path instead. On the
+// server's thread.
 #pragma once
 
 #include <chrono>
@@ -20,6 +22,10 @@ namespace glovebox::routing {
 // Of the port's host name; the guest never sees requests to it.
 inline constexpr std::string_view kOpenPortPath = "/.glovebox/open";
 
+// "/ports/ID/PORT/", for ports without host names: "open" takes a link, and a pass is followed by
+// the guest's own paths.
+std::string port_page_path(const PortTarget& target);
+
 class PortLinks {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -28,8 +34,8 @@ class PortLinks {
   static constexpr std::size_t kPerSandbox = 32;
   static constexpr std::size_t kTotal = 4096;
 
-  // Cookies are derived from `secret`; without one none is valid. `is_https`: browsers reach the
-  // server by HTTPS whatever it sees itself, because of a proxy.
+  // Cookies and passes are derived from `secret`; without one none is valid. `is_https`: browsers
+  // reach the server by HTTPS whatever it sees itself, because of a proxy.
   PortLinks(std::string secret, bool is_https) : secret_(std::move(secret)), is_https_(is_https) {}
 
   // What the link has behind "?link=". Nothing: too many are unused.
@@ -45,13 +51,24 @@ class PortLinks {
   bool shows_cookie(const http::Request& request, const PortTarget& target, std::string_view token,
                     std::int64_t now_ms) const;
 
+  // One segment of a path. A page below /ports/ has an opaque origin, to which browsers send no
+  // cookies, and a cookie without SameSite would count for pages from anywhere. Public ports have
+  // passes too, made with the empty token.
+  std::string make_pass(const PortTarget& target, std::string_view token,
+                        std::int64_t now_ms) const;
+  bool is_pass(std::string_view pass, const PortTarget& target, std::string_view token,
+               std::int64_t now_ms) const;
+
   // For PortProxy.
   static std::vector<std::string> cookie_names();
 
  private:
   bool is_secure(const http::Request& request) const { return is_https_ || request.tls; }
-  std::string value_of(const PortTarget& target, std::string_view token,
+  enum class Use : std::uint8_t { kCookie, kPass };
+  std::string value_of(Use use, const PortTarget& target, std::string_view token,
                        std::int64_t expires_s) const;
+  bool is_value(std::string_view value, Use use, const PortTarget& target, std::string_view token,
+                std::int64_t now_ms) const;
   void remove_expired(TimePoint now);
 
   struct Link {

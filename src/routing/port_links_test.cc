@@ -139,5 +139,33 @@ TEST(PortLinks, OverHttpsTheCookieIsOfTheHostAlone) {
   EXPECT_FALSE(behind_proxy.shows_cookie(visit(plain), kTarget, kToken, kNowMs));
 }
 
+TEST(PortLinks, APassIsOfOnePortAndTokenAndTime) {
+  const PortLinks links("secret", false);
+  for (const std::string& token : {kToken, std::string()}) {
+    const std::string pass = links.make_pass(kTarget, token, kNowMs);
+    // One segment of a path.
+    EXPECT_EQ(pass.find_first_not_of("0123456789abcdef-"), std::string::npos);
+    EXPECT_TRUE(links.is_pass(pass, kTarget, token, kNowMs));
+    EXPECT_FALSE(links.is_pass(pass, kTarget, "another token", kNowMs));
+    EXPECT_FALSE(links.is_pass(pass, {.id = "sb1", .port = 8001}, token, kNowMs));
+    EXPECT_FALSE(links.is_pass(pass, {.id = "sb2", .port = 8000}, token, kNowMs));
+    const auto lifetime = std::chrono::milliseconds(PortLinks::kCookieLifetime).count();
+    EXPECT_FALSE(links.is_pass(pass, kTarget, token, kNowMs + lifetime));
+    EXPECT_FALSE(links.is_pass(pass + "0", kTarget, token, kNowMs));
+    EXPECT_FALSE(PortLinks("other", false).is_pass(pass, kTarget, token, kNowMs));
+  }
+  EXPECT_FALSE(links.is_pass("", kTarget, kToken, kNowMs));
+  const PortLinks without("", false);
+  EXPECT_FALSE(
+      without.is_pass(without.make_pass(kTarget, kToken, kNowMs), kTarget, kToken, kNowMs));
+}
+
+TEST(PortLinks, ACookieIsNoPass) {
+  const PortLinks links("secret", false);
+  const std::string cookie = cookie_of(links), pass = links.make_pass(kTarget, kToken, kNowMs);
+  EXPECT_FALSE(links.is_pass(cookie.substr(cookie.find('=') + 1), kTarget, kToken, kNowMs));
+  EXPECT_FALSE(links.shows_cookie(visit("glovebox-port=" + pass), kTarget, kToken, kNowMs));
+}
+
 }  // namespace
 }  // namespace glovebox::routing

@@ -19,6 +19,10 @@ namespace json = boost::json;
 
 constexpr std::string_view kOurProtocol = "glovebox.v1";
 constexpr std::size_t kMaxId = 63;  // a DNS label
+// Without allow-same-origin: its scripts run, but as those of no origin, without cookies and
+// storage, and not as the console's. A window that it opens is as confined.
+constexpr std::string_view kPageSandbox =
+    "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads";
 constexpr std::size_t kMaxHostMask = 253;
 constexpr std::string_view kPortVariable = "${PORT}";
 constexpr std::string_view kDefaultHost = "localhost:${PORT}";
@@ -103,15 +107,16 @@ std::optional<PortTarget> port_target_of(const http::Request& request) {
   return std::nullopt;
 }
 
-SplitTarget split_port_target(std::string_view target) {
+SplitTarget split_port_target(std::string_view target, RoutedBy routed_by) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
     target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
     break;
   }
-  // "/v1/sandboxes/{id}/ports/{port}" are five segments.
+  // "/v1/sandboxes/{id}/ports/{port}", or "/ports/{id}/{port}/{pass}".
+  const int segments = routed_by == RoutedBy::kPage ? 4 : 5;
   std::size_t at = 0;
-  for (int segment = 0; segment < 5; ++segment) {
+  for (int segment = 0; segment < segments; ++segment) {
     at = std::min(target.find_first_of("/?", at + 1), target.size());
   }
   SplitTarget split{.prefix = std::string(target.substr(0, at)),
@@ -168,8 +173,8 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
                                 RoutedBy routed_by, std::string_view host_mask) const {
   http::ProxyPlan plan;
   std::string prefix;
-  if (routed_by == RoutedBy::kPath) {
-    SplitTarget split = split_port_target(request.target);
+  if (routed_by != RoutedBy::kHost) {
+    SplitTarget split = split_port_target(request.target, routed_by);
     prefix = std::move(split.prefix);
     plan.target = std::move(split.rest);
   } else {
@@ -188,17 +193,19 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
   headers.remove("Expect");
   remove_credentials(request, routed_by, headers);
   // A browser sends its cookies to all ports of a host: these cookies are not for the guest.
-  if (routed_by == RoutedBy::kPath) headers.remove("Cookie");
-  add_forwarded(request, prefix, headers);
+  if (routed_by != RoutedBy::kHost) headers.remove("Cookie");
+  // The pass is not for the guest either.
+  if (routed_by == RoutedBy::kPage) headers.remove("Referer");
+  add_forwarded(request, routed_by == RoutedBy::kPage ? std::string() : prefix, headers);
   headers.set("Host", host_of(host_mask.empty() ? kDefaultHost : host_mask, port));
   plan.headers = std::move(headers);
   const bool offers_ours =
       http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
   plan.on_answer = [routed_by, prefix, offers_ours](int status, http::Headers& answer) {
-    if (routed_by == RoutedBy::kPath) {
-      restrict_answer(answer, prefix);
-    } else {
+    if (routed_by == RoutedBy::kHost) {
       restrict_cookies(answer);
+    } else {
+      restrict_answer(answer, prefix, routed_by);
     }
     // A browser that offers protocols requires the answer to select one.
     if (status == 101 && offers_ours && answer.find("Sec-WebSocket-Protocol") == nullptr) {
@@ -208,7 +215,7 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
   return plan;
 }
 
-void restrict_answer(http::Headers& headers, std::string_view prefix) {
+void restrict_answer(http::Headers& headers, std::string_view prefix, RoutedBy routed_by) {
   // Headers that would apply to everything under our address, now or later.
   for (const std::string_view name :
        {"Set-Cookie", "Set-Cookie2", "Service-Worker-Allowed", "Clear-Site-Data", "Alt-Svc",
@@ -219,7 +226,12 @@ void restrict_answer(http::Headers& headers, std::string_view prefix) {
         "Access-Control-Allow-Private-Network"}) {
     headers.remove(name);
   }
-  headers.add("Content-Security-Policy", "sandbox");
+  if (routed_by == RoutedBy::kPage) {
+    headers.add("Content-Security-Policy", std::string(kPageSandbox));
+    headers.set("Referrer-Policy", "no-referrer");
+  } else {
+    headers.add("Content-Security-Policy", "sandbox");
+  }
   const std::string* location = headers.find("Location");
   if (location != nullptr && location->starts_with('/') && !location->starts_with("//") &&
       !location->starts_with("/\\")) {

@@ -19,6 +19,7 @@ namespace glovebox::routing {
 // How a request names its port.
 enum class RoutedBy : std::uint8_t {
   kPath,  // /v1/sandboxes/{id}/ports/{port}/...: under the API's own address
+  kPage,  // /ports/{id}/{port}/{pass}/...: the same, opened in a browser
   kHost,  // 3000-sbid.example.com, or a dialect's headers: an address of its own
 };
 
@@ -35,11 +36,12 @@ bool is_sandbox_label(std::string_view text);
 std::optional<PortTarget> port_target_of(const http::Request& request);
 
 // "/v1/sandboxes/x/ports/3000/a%20b?c" -> {"/v1/sandboxes/x/ports/3000", "/a%20b?c"}, undecoded.
+// For kPage the prefix ends with the pass.
 struct SplitTarget {
   std::string prefix;
   std::string rest;
 };
-SplitTarget split_port_target(std::string_view target);
+SplitTarget split_port_target(std::string_view target, RoutedBy routed_by = RoutedBy::kPath);
 
 // A Host with the variable ${PORT} in it: letters, digits, ".", "-", "_" and a port.
 bool is_host_mask(std::string_view text);
@@ -68,9 +70,10 @@ class PortProxy {
   const std::vector<std::string> private_cookies_;
 };
 
-// For RoutedBy::kPath: removes headers that a guest must not set for our address, and prepends
-// `prefix` to a Location.
-void restrict_answer(http::Headers& headers, std::string_view prefix);
+// For kPath and kPage: removes headers that a guest must not set for our address, gives the answer
+// an opaque origin, and prepends `prefix` to a Location.
+void restrict_answer(http::Headers& headers, std::string_view prefix,
+                     RoutedBy routed_by = RoutedBy::kPath);
 // For RoutedBy::kHost: restricts cookies to the host name that set them.
 void restrict_cookies(http::Headers& headers);
 

@@ -35,6 +35,7 @@ Result<FromServer> receive_from_server(int channel) {
                               received.bytes.size());
   if (text == "N") return NeedsLauncher{};
   if (text == "M") return NeedsGateway{};
+  if (text == "D") return WantsDoctor{};
   if (text[0] != 'R') return fail(Errc::kProtocol, "the server sent an unknown message");
   TRY(ServerReady ready, parse_ready(text.substr(1)));
   return ready;
@@ -54,6 +55,12 @@ Result<> pass_gateway_connection(const std::string& gateway_socket, int channel)
   if (!gateway) return fail(Errc::kUnavailable, gateway.error().message());
   const int fds[] = {gateway->get()};
   const std::byte kind[] = {std::byte{'G'}};
+  return send_message(channel, kind, fds);
+}
+
+Result<> pass_doctor_report(int pipe, int channel) {
+  const int fds[] = {pipe};
+  const std::byte kind[] = {std::byte{'D'}};
   return send_message(channel, kind, fds);
 }
 

@@ -1,8 +1,9 @@
 // The messages between supervisor and server on a SEQPACKET socket, the server's descriptor 3:
 //   supervisor to server:  "L" with a descriptor: a launcher's connection, to replace any other
 //                          "G" with a descriptor: a gateway's connection, likewise
+//                          "D" with a descriptor: a pipe, from which it can read what doctor found
 //   server to supervisor:  "R{"url":"http://..."}" the server is ready; "N" it has no launcher;
-//                          "M" it has no gateway
+//                          "M" it has no gateway; "D" somebody wants to know what doctor finds
 #pragma once
 
 #include <string>
@@ -18,8 +19,10 @@ struct ServerReady {
 };
 struct NeedsLauncher {};
 struct NeedsGateway {};
+struct WantsDoctor {};
 struct ChannelClosed {};
-using FromServer = std::variant<ServerReady, NeedsLauncher, NeedsGateway, ChannelClosed>;
+using FromServer =
+    std::variant<ServerReady, NeedsLauncher, NeedsGateway, WantsDoctor, ChannelClosed>;
 
 // The next message. The server parses clients' input and may be compromised: any other message is
 // an error and is not interpreted.
@@ -30,5 +33,7 @@ Result<FromServer> receive_from_server(int channel);
 Result<> pass_launcher_connection(const std::string& launcher_socket, int channel);
 // The same for the gateway, which needs no first message.
 Result<> pass_gateway_connection(const std::string& gateway_socket, int channel);
+// Passes the reading end of the pipe on.
+Result<> pass_doctor_report(int pipe, int channel);
 
 }  // namespace glovebox::supervisor

@@ -50,7 +50,7 @@ Result<Process> start(const StartPlan& plan) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  ::posix_spawn_file_actions_adddup2(&actions, plan.output >= 0 ? plan.output : 2, 1);
   if (plan.fd3 >= 0) ::posix_spawn_file_actions_adddup2(&actions, plan.fd3, 3);
   // Ours are all CLOEXEC; those that we inherited may not be.
   ::posix_spawn_file_actions_addclosefrom_np(&actions, plan.fd3 >= 0 ? 4 : 3);

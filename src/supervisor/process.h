@@ -24,9 +24,10 @@ struct StartPlan {
   std::vector<std::string> arguments{};    // without the program's own name
   std::vector<std::string> environment{};  // "NAME=value"; nothing else is inherited
   int fd3 = -1;                            // becomes its descriptor 3
+  int output = -1;                         // becomes its standard output
 };
-// Starts a program in its own session, with /dev/null as input, our standard error as output,
-// default signal handlers, and no other descriptor than fd3.
+// Starts a program in its own session, with /dev/null as input, our standard error as output (or
+// `output`), default signal handlers, and no other descriptor than fd3.
 Result<Process> start(const StartPlan& plan);
 
 // By pidfd, so a reused pid is never signalled.

@@ -43,6 +43,22 @@ TEST(StartedProcess, ReportsHowItEnded) {
   EXPECT_FALSE(killed.by_itself);
 }
 
+TEST(StartedProcess, WritesToTheOutputItIsGiven) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const auto process = start({.program = "/bin/sh",
+                              .arguments = {"-c", "printf said; [ ! -e /proc/$$/fd/3 ]"},
+                              .environment = {"PATH=/usr/bin:/bin"},
+                              .output = writing.get()});
+  writing.reset();
+  EXPECT_EQ(end_of(*process).text, "status 0");
+  char text[16];
+  EXPECT_EQ(::read(reading.get(), text, sizeof text), 4);
+  EXPECT_EQ(std::string(text, 4), "said");
+}
+
 TEST(StartedProcess, ThatCannotStartIsAnError) {
   EXPECT_FALSE(start({.program = "/no/such/program", .arguments = {}, .environment = {}}));
 }

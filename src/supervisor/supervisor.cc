@@ -1,5 +1,7 @@
 #include "supervisor/supervisor.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -28,6 +30,12 @@ constexpr auto kServerStopMargin = 2s;      // beyond the server's own timeout
 constexpr auto kStopTimeout = 20s;
 constexpr auto kHurriedStopTimeout = 3s;
 constexpr auto kKillTimeout = 10s;
+
+std::string own_program() {
+  char self[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
+  return {self, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
 
 }  // namespace
 
@@ -272,7 +280,8 @@ Result<> Supervisor::wait_for_events(Clock::time_point now) {
                      {server_.pidfd(), POLLIN, 0},
                      {channel_.get(), POLLIN, 0},
                      {stopping_ == Stopping::kNo ? lifeline_.get() : -1, POLLIN, 0},
-                     {gateway_.program().pidfd(), POLLIN, 0}};
+                     {gateway_.program().pidfd(), POLLIN, 0},
+                     {doctor_.pidfd.get(), POLLIN, 0}};
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_deadline(now) - now).count();
   const int ready = ::poll(events, std::size(events),
                            static_cast<int>(std::clamp<std::int64_t>(wait, 0, 3'600'000)));
@@ -283,6 +292,10 @@ Result<> Supervisor::wait_for_events(Clock::time_point now) {
   if (events[4].revents != 0) handle_lifeline(then);
   if (events[3].revents != 0) handle_message(then);
   if (events[5].revents != 0) gateway_.ended(then, end_cause());
+  if (events[6].revents != 0) {
+    (void)reap(doctor_);
+    doctor_ = Process();
+  }
   if (events[1].revents != 0) TRY_OK(handle_end_of_launcher(then));
   if (events[2].revents != 0) TRY_OK(handle_end_of_server(then));
   return {};
@@ -328,6 +341,8 @@ void Supervisor::handle_message(Clock::time_point now) {
     is_connected_ = false;
   } else if (std::holds_alternative<NeedsGateway>(*message)) {
     gateway_.connection_lost(now);
+  } else if (std::holds_alternative<WantsDoctor>(*message)) {
+    start_doctor();
   } else if (!url_is_of_this_channel_) {  // later ones are ignored: it has one address
     url_ = std::get<ServerReady>(*message).url;
     url_is_of_this_channel_ = true;
@@ -349,6 +364,30 @@ void Supervisor::launcher_connection_lost(Clock::time_point now) {
       {{"launcher", std::to_string(launcher_.pid())}});
   quick_losses_ = 0;
   launcher_.signal(SIGTERM);
+}
+
+// Examines the host with the rights that the launcher has; the server has none. It gets no
+// parameter from the server, and runs once at a time however often the server asks.
+void Supervisor::start_doctor() {
+  if (doctor_ || stopping_ != Stopping::kNo) return;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    const Error error = Error::from_errno("pipe");
+    return log::warn("doctor could not be started", {{"error", error.message()}});
+  }
+  const UniqueFd reading(ends[0]), writing(ends[1]);
+  auto process = start({.program = own_program(),
+                        .arguments = {"doctor", "--json"},
+                        .environment = environment_of_programs(config_.settings),
+                        .output = writing.get()});
+  if (!process) {
+    return log::warn("doctor could not be started", {{"error", process.error().message()}});
+  }
+  doctor_ = std::move(*process);
+  if (auto passed = pass_doctor_report(reading.get(), channel_.get()); !passed) {
+    log::warn("the server could not be given doctor's report",
+              {{"error", passed.error().message()}});
+  }
 }
 
 Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {

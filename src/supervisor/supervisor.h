@@ -58,6 +58,7 @@ class Supervisor {
   void handle_lifeline(Clock::time_point now);
   void handle_message(Clock::time_point now);
   void launcher_connection_lost(Clock::time_point now);
+  void start_doctor();
   Result<> handle_end_of_launcher(Clock::time_point now);
   Result<> handle_end_of_server(Clock::time_point now);
 
@@ -79,6 +80,7 @@ class Supervisor {
   SupervisedProgram launcher_{"glovebox-launcher"};
   SupervisedProgram server_{"glovebox-server"};
   SupervisedGateway gateway_{config_, data_};  // started when the server's port is known
+  Process doctor_;                             // `glovebox doctor --json`, if one runs
   UniqueFd channel_;                           // to the server
   std::string url_;  // as the server reported it; empty: it has not done so yet
   bool url_is_of_this_channel_ = false;

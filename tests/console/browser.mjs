@@ -10,19 +10,21 @@ const { chromium } = require("playwright-core");
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const URL_ = process.env.GBX_CONSOLE_URL;
+// The same server for what is asked outside of the browser, which alone knows the name in URL_.
+const API = process.env.GBX_CONSOLE_API ?? URL_;
 export const KEY = process.env.GBX_CONSOLE_KEY;
 export const PATIENCE = 20000;
 export const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 390, height: 844 } };
 
 let browser = null;
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.GBX_CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  browser = await chromium.launch({ executablePath: process.env.GBX_CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage", ...(process.env.GBX_CONSOLE_NAMES ? ["--host-resolver-rules=" + process.env.GBX_CONSOLE_NAMES] : [])] });
 });
 after(async () => { await browser?.close(); });
 
 // The API with the administrator's key, to arrange things and to look at what became of them.
 export async function api(method, path, body, { raw = false, key = KEY, headers = {} } = {}) {
-  const response = await fetch(URL_ + path, {
+  const response = await fetch(API + path, {
     method, headers: { "X-API-Key": key, ...(body !== undefined && !raw ? { "Content-Type": "application/json" } : {}), ...headers },
     body: body === undefined ? undefined : raw ? body : JSON.stringify(body),
   });
@@ -41,7 +43,7 @@ export const exec = (id, cmd, more = {}) => api("POST", `/v1/sandboxes/${id}/exe
 
 // A browser of its own, as a person has it. `complaints` is what went wrong in its pages so far.
 export async function person({ size = SIZES.wide, theme = "light", ...more } = {}) {
-  const context = await browser.newContext({ viewport: size, colorScheme: theme, acceptDownloads: true, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"], ...more });
+  const context = await browser.newContext({ viewport: size, colorScheme: theme, acceptDownloads: true, reducedMotion: "reduce", ignoreHTTPSErrors: true, permissions: ["clipboard-read", "clipboard-write"], ...more });
   context.setDefaultTimeout(PATIENCE);
   const complaints = [], expected = [];
   context.on("weberror", (error) => complaints.push("script: " + (error.error().stack ?? error.error())));

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -18,6 +19,7 @@ LONGEST_S = 900
 
 class Console(server.Served):
     settings = {"net.ceiling": "all"}
+    files = ["texts", "pages", "flows", "attacks"]
 
     def cases(self, name, **more):
         with self.server.client() as client:
@@ -36,12 +38,62 @@ class Console(server.Served):
         self.assertRegex(ran.stdout, r"# skipped 0\b")
 
 
+class KeptCode(Console):
+    """The code of runs is kept."""
+    settings = {"store.keep_code": "true", "store.keep_output": "1K"}
+    files = ["kept"]
+
+
+class Named(Console):
+    """Over HTTPS, by a name that the browser alone resolves."""
+    files = []
+    name = ""
+
+    @classmethod
+    def prepare(cls):
+        cls.place = tempfile.mkdtemp(prefix="gbx-test-")
+        cert, key = (os.path.join(cls.place, name) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=" + cls.name], check=True, capture_output=True)
+        os.chmod(key, 0o600)
+        cls.settings = {**cls.settings, "server.tls_cert": cert, "server.tls_key": key}
+
+    @classmethod
+    def tidy(cls):
+        shutil.rmtree(cls.place)
+
+    def cases(self, name, **more):
+        here = self.server.url.partition("://")[2]
+        # Nobody else has this certificate, and nothing but this server is asked.
+        super().cases(name, GBX_CONSOLE_URL="https://" + self.name, GBX_CONSOLE_API=self.server.url,
+                      GBX_CONSOLE_NAMES=f"MAP {self.name} {here}, MAP *.{self.name} {here}",
+                      NODE_TLS_REJECT_UNAUTHORIZED="0", NODE_NO_WARNINGS="1", **more)
+
+
+class SameSite(Named):
+    """Ports are host names below the console's."""
+    name = "box.test"
+    settings = {"server.domain": "box.test"}
+    files = ["same_site"]
+
+
+class Public(Named):
+    """Ports have no host names."""
+    name = "console.test"
+    settings = {"server.public_url": "https://console.test"}
+    files = ["public"]
+
+
 def load_tests(loader, _, __):
     """The cases of the files that the command line names; all without."""
     names = [word for word in os.environ.get("GBX_CONSOLE_CASES", "").split(",") if word]
-    for name in names or ["pages", "flows", "attacks"]:
-        setattr(Console, "test_" + name, lambda self, name=name: self.cases(name + "_test.mjs"))
-    return loader.loadTestsFromTestCase(Console)
+    suite = unittest.TestSuite()
+    for served in (Console, KeptCode, SameSite, Public):
+        for name in served.files:
+            if not names or name in names:
+                setattr(served, "test_" + name, lambda self, name=name: self.cases(name + "_test.mjs"))
+                suite.addTest(served("test_" + name))
+    return suite
 
 
 def main():

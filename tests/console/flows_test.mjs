@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { KEY, URL_, api, at, endSandbox, exec, go, newSandbox, person, read, settled, toast, until, write } from "./browser.mjs";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KEY, SIZES, URL_, api, at, barriers, endSandbox, exec, go, newSandbox, person, read, settled, toast, until, write } from "./browser.mjs";
 
 const run = promisify(execFile);
 
@@ -94,6 +97,67 @@ test("the overview moves by itself", () => withPerson(async (one) => {
   await page.locator("[data-connection=live]").waitFor();
   const made = await api("POST", "/v1/run", { language: "python", code: "1" });
   await page.locator(".event", { hasText: made.id.slice(0, 12) }).first().waitFor();
+}));
+
+test("the overview shows what doctor found, to administrators", () => withPerson(async (one) => {
+  const report = await api("GET", "/v1/doctor"), open = report.findings.filter((found) => found.state !== "ok");
+  const page = await at(one, "/");
+  await settled(page);
+  const card = page.locator(".card", { hasText: "What doctor found" });
+  await (open.length ? card.getByText(`${open[0].area}: ${open[0].name}`) : card.getByText("Everything this host needs is there.")).waitFor();
+  assert.equal(await card.locator(".finding").count(), open.length);
+  const made = await api("POST", "/v1/keys", { project: "no-admin", name: "no-admin" });
+  await withPerson(async (other) => {
+    const theirs = await at(other, "/", { key: made.key });
+    await settled(theirs);
+    assert.equal(await theirs.getByText("What doctor found").count(), 0);
+  });
+  await api("DELETE", `/v1/keys/${made.id}?project=no-admin`);
+}));
+
+test("the last report of the attacks is shown, and the command for another", () => withPerson(async (one) => {
+  const page = await at(one, "/security");
+  await settled(page);
+  await page.getByRole("heading", { name: "Not attacked yet" }).waitFor();
+  await page.getByText("glovebox attack", { exact: true }).waitFor();
+  // As the command keeps it.
+  const verdict = (name, outcome) => ({ name, aims_at: "a wall", outcome, held: outcome === "stopped", by: outcome === "stopped" ? "seccomp" : "", counted: true, detail: "said so" });
+  const attacks = [verdict("reads-a-file", "stopped"), verdict("leaves", "succeeded"), verdict("needs-more", "not-tried")];
+  const file = process.env.GBX_CONSOLE_DATA + "/store/attack-report.json";
+  writeFileSync(file, JSON.stringify({ at: new Date(Date.now() - 3600e3).toISOString(), engine: "jail", version: "0.1.0", counts: {}, attacks }), { mode: 0o644 });
+  chmodSync(file, 0o644);
+  try {
+    await page.reload();
+    await settled(page);
+    await page.getByText("engine jail, Glovebox 0.1.0").waitFor();
+    const rows = page.getByRole("region", { name: "Attacks on this kernel" }).locator("tbody tr");
+    assert.equal(await rows.count(), 3);
+    await page.getByRole("group", { name: "Which attacks" }).getByRole("button", { name: "succeeded" }).click();
+    await until(async () => await rows.count() === 1, "one row");
+    await rows.getByText("leaves").waitFor();
+  } finally {
+    rmSync(file);
+  }
+}));
+
+test("the editor completes, and keeps up with fast typing", () => withPerson(async (one) => {
+  const page = await at(one, "/playground");
+  await settled(page);
+  await type(page, "Code", "remembered_value = 1\n");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("remem");
+  await page.locator(".cm-tooltip-autocomplete").getByText("remembered_value").waitFor();
+  await page.waitForTimeout(120);  // CodeMirror ignores Enter in the first 75 ms, which may be meant for the line
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(" + 1");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("Succeeded").waitFor();
+  await editor(page, "Code").getByText("remembered_value + 1").waitFor();
+  // However fast one types: the page's own copy of the text, which comes later, changes nothing.
+  const lines = Array.from({ length: 12 }, (_, i) => `# line ${i}: the quick brown fox`);
+  await type(page, "Code", "");
+  for (const line of lines) await page.keyboard.type(line + "\n");
+  await until(async () => (await editor(page, "Code").innerText()).trim().split("\n").map((line) => line.trim()).join("|") === lines.join("|"), "what was typed");
 }));
 
 test("the playground runs, streams, and copies", () => withPerson(async (one) => {
@@ -208,7 +272,17 @@ test("many sandboxes are searched and ended together", () => withPerson(async (o
     await page.getByRole("searchbox").fill("herd-");
     await page.waitForURL(/q=herd-/);
     await until(async () => await page.locator("tbody tr").count() === 3, "three rows");
+    const bulk = page.getByRole("toolbar"), states = async () => (await Promise.all(made.map((sandbox) => api("GET", "/v1/sandboxes/" + sandbox.id)))).map((one_) => one_.state).join(" ");
     await page.getByLabel("Choose all on this page").check();
+    if (made[0].features?.pause) {
+      for (const [verb, state, said] of [["Pause", "paused", "3 sandboxes paused."], ["Resume", "running", "3 sandboxes resumed."]]) {
+        await bulk.getByRole("button", { name: verb }).click();
+        await page.getByRole("dialog").getByRole("button", { name: verb }).click();
+        await toast(page, said);
+        assert.equal(await states(), `${state} ${state} ${state}`);
+        await page.getByLabel("Choose all on this page").check();
+      }
+    }
     await page.getByRole("toolbar").getByRole("button", { name: /End/ }).click();
     await page.getByRole("heading", { name: "End 3 sandboxes?" }).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
@@ -219,6 +293,21 @@ test("many sandboxes are searched and ended together", () => withPerson(async (o
     await Promise.all(made.map((sandbox) => endSandbox(sandbox.id)));
   }
 }));
+
+test("on a narrow window, sandboxes are chosen and ended together, too", () => withPerson(async (one) => {
+  const made = await Promise.all([1, 2].map((n) => newSandbox({ name: `pair-${n}` })));
+  try {
+    const page = await at(one, "/sandboxes?q=pair-");
+    await settled(page);
+    await page.getByLabel("Choose pair-1").check();
+    await page.getByRole("button", { name: "Choose the whole page" }).click();
+    await page.getByRole("toolbar").getByRole("button", { name: "End 2" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
+    await toast(page, "2 sandboxes ended.");
+  } finally {
+    await Promise.all(made.map((sandbox) => endSandbox(sandbox.id)));
+  }
+}, { size: SIZES.narrow }));
 
 test("a terminal is real, resizes, and is found again after a reload", () => withSandbox((sandbox) => withPerson(async (one) => {
   const page = await at(one, box(sandbox));
@@ -316,6 +405,11 @@ test("files are uploaded, edited, downloaded and shown", () => withSandbox((sand
   await page.locator(".file-tree").dispatchEvent("drop", { dataTransfer: data });
   await row("dropped.txt").waitFor();
   assert.equal(await read(sandbox.id, "/home/user/dropped.txt"), "dropped");
+  // On a folder of the tree: into it.
+  await exec(sandbox.id, "mkdir inbox");
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await row("inbox").dispatchEvent("drop", { dataTransfer: data });
+  await until(async () => await read(sandbox.id, "/home/user/inbox/dropped.txt").catch(() => "") === "dropped", "the file in the folder");
   // The same name again is asked about.
   await page.locator("input[type=file]").setInputFiles({ name: "up.txt", mimeType: "text/plain", buffer: Buffer.from("again") });
   await page.getByRole("heading", { name: "Replace up.txt?" }).waitFor();
@@ -470,6 +564,69 @@ test("a template is made and removed", () => withPerson(async (one) => {
   await page.getByRole("region", { name: "by-hand" }).waitFor({ state: "detached" });
 }));
 
+test("an image is loaded from an archive, used and removed", () => withPerson(async (one) => {
+  one.expect(/400/);  // of an archive that is none
+  const place = mkdtempSync(join(tmpdir(), "gbx-image-")), tree = join(place, "tree"), archive = join(place, "tiny.tar");
+  mkdirSync(join(tree, "bin"), { recursive: true });
+  copyFileSync("/bin/busybox", join(tree, "bin", "busybox"));
+  for (const name of ["sh", "cat", "echo"]) symlinkSync("busybox", join(tree, "bin", name));
+  writeFileSync(join(tree, "hello"), "from the image\n");
+  await run("tar", ["-C", tree, "-cf", archive, "."]);
+  try {
+    const page = await at(one, "/images");
+    await settled(page);
+    await page.getByText("docker save python:3.13-slim | glovebox image load -").waitFor();
+    await page.getByRole("button", { name: "Load an image" }).first().click();
+    const dialog = page.getByRole("dialog"), submit = dialog.getByRole("button", { name: "Load an image" });
+    // What is no archive is refused, with the reason.
+    await dialog.getByLabel("Archive").setInputFiles({ name: "not.tar", mimeType: "application/x-tar", buffer: Buffer.from("not a tar archive") });
+    await submit.click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByLabel("Archive").setInputFiles(archive);
+    await dialog.getByLabel("What it is").selectOption("tree");
+    await dialog.getByLabel("Name").fill("tiny:1");
+    await submit.click();
+    await toast(page, "tiny:1 is loaded.");
+    const row = page.getByRole("row", { name: /tiny:1/ });
+    await row.waitFor();
+    assert.deepEqual(await barriers(page), []);
+    const menu = async (name) => {
+      await page.getByRole("button", { name: "Actions for tiny:1" }).click();
+      await page.getByRole("menuitem", { name, exact: true }).click();
+    };
+    await menu("Pin");
+    await row.getByText("Pinned").waitFor();
+    await menu("What it is");
+    await page.getByRole("dialog").getByText("ENTRYPOINT").waitFor();
+    assert.deepEqual(await barriers(page), []);
+    await page.getByRole("button", { name: "Done" }).click();
+    await menu("Remove");
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await toast(page, "tiny:1 is removed.");
+    await page.getByRole("heading", { name: "No images yet" }).waitFor();
+    // Used: what is in use is not offered to be removed.
+    await api("POST", "/v1/images?format=tree&name=tiny:1", readFileSync(archive), { raw: true, headers: { "Content-Type": "application/x-tar" } });
+    await page.reload();
+    await settled(page);
+    await menu("New sandbox from it");
+    await page.getByRole("dialog").getByText("tiny:1").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.waitForURL(/\/sandboxes\/sb[a-z0-9]{20}$/);
+    const id = /sb[a-z0-9]{20}$/.exec(page.url())[0];
+    assert.equal((await exec(id, "cat /hello")).stdout, "from the image\n");
+    await page.getByRole("button", { name: "Open a terminal" }).click();
+    await page.locator('.terminal[data-state="open"]').waitFor();
+    await go(page, "/images");
+    await row.getByText("In use").waitFor();
+    await page.getByRole("button", { name: "Actions for tiny:1" }).click();
+    await page.getByRole("menuitem", { name: "Pin", exact: true }).waitFor();
+    assert.equal(await page.getByRole("menuitem", { name: "Remove" }).count(), 0);
+    await endSandbox(id);
+  } finally {
+    rmSync(place, { recursive: true });
+  }
+}));
+
 test("a server that is away is noticed, and so is its return", () => withPerson(async (one) => {
   one.expect(/ERR_INTERNET_DISCONNECTED|WebSocket/);
   const page = await at(one, "/sandboxes");
@@ -484,4 +641,19 @@ test("a server that is away is noticed, and so is its return", () => withPerson(
   await page.getByText("Nothing matches").waitFor();
   await page.locator("[data-connection=waiting]").click().catch(() => {});
   await page.locator("[data-connection=live]").waitFor();
+}));
+
+test("a server that was started anew is found again, and the session holds", () => withPerson(async (one) => {
+  one.expect(/WebSocket|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|503/);
+  const page = await at(one, "/sandboxes"), serving = () => JSON.parse(readFileSync(process.env.GBX_CONSOLE_DATA + "/serve.json", "utf8"));
+  await settled(page);
+  await page.locator("[data-connection=live]").waitFor();
+  const before = serving().pid;
+  process.kill(before, "SIGKILL");
+  await page.locator("[data-connection=waiting]").waitFor();
+  await until(() => { try { return serving().pid !== before; } catch { return false; } }, "the new server");
+  await page.locator("[data-connection=live]").waitFor({ timeout: 60000 });
+  await withSandbox(async (sandbox) => {
+    await page.getByRole("link", { name: sandbox.name }).waitFor();
+  }, { name: "after-the-restart" });
 }));

@@ -23,7 +23,7 @@ const pages = () => {
   return {
     overview: "/", playground: "/playground", runs: "/runs", "runs, none found": "/runs?q=nothing-is-called-that", run: "/runs/" + fixtures.run, sandboxes: "/sandboxes", "sandboxes, create": "/sandboxes?new=1", terminal: box, files: box + "/files", "files, text": box + "/files?file=/home/user/analysis.py", "files, table": box + "/files?file=/home/user/sales.csv",
     code: box + "/code", processes: box + "/processes", logs: box + "/logs", network: box + "/network", metrics: box + "/metrics", ports: box + "/ports", snapshots: box + "/snapshots", "sandbox settings": box + "/settings",
-    templates: "/templates", "templates, create": "/templates?new=1", packages: "/packages", "packages, install": "/packages?new=1", keys: "/keys", "keys, create": "/keys?new=1", settings: "/settings", security: "/security", "no such page": "/nothing/here",
+    templates: "/templates", "templates, create": "/templates?new=1", packages: "/packages", images: "/images", "images, load": "/images?new=1", "packages, install": "/packages?new=1", keys: "/keys", "keys, create": "/keys?new=1", settings: "/settings", security: "/security", "no such page": "/nothing/here",
   };
 };
 

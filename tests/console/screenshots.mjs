@@ -74,7 +74,7 @@ const PAGES = {
     await page.frameLocator("iframe.guest-frame").getByText("South").first().waitFor();
   }],
   processes: [box + "/processes"], logs: [box + "/logs"], network: [box + "/network"], metrics: [box + "/metrics"], ports: [box + "/ports"], snapshots: [box + "/snapshots"], "sandbox-settings": [box + "/settings"],
-  templates: ["/templates"], packages: ["/packages"], keys: ["/keys"], settings: ["/settings"], security: ["/security"],
+  templates: ["/templates"], packages: ["/packages"], images: ["/images"], keys: ["/keys"], settings: ["/settings"], security: ["/security"],
   palette: ["/", async (page) => { await page.keyboard.press("Control+k"); await page.getByRole("dialog").waitFor(); }],
 };
 

@@ -438,6 +438,47 @@ class BehindAProxy(Console):
         made = self.page.call("POST", "/v1/keys", {"project": "p", "name": "x"}, self.proxied)
         self.assertEqual(made.status, 201, made)
 
+    def test_without_a_domain_a_port_opens_under_a_policy_of_its_own(self):
+        page = self.page
+        answer = page.call("POST", "/console/session", {"key": self.server.key}, self.proxied)
+        page.cookie, page.csrf = answer.headers["Set-Cookie"].partition(";")[0], answer.json["csrf"]
+        made = page.call("POST", "/v1/sandboxes", {"template": "python", "private_ports": True}, self.proxied)
+        self.assertEqual(made.status, 201, made)
+        box = made.json["id"]
+        self.addCleanup(self.client.call, "DELETE", f"/v1/sandboxes/{box}")
+        page.call("POST", f"/v1/sandboxes/{box}/exec", {"cmd": "python3", "args": ["-c", ECHO], "background": True},
+                  self.proxied)
+        link = page.call("POST", f"/v1/sandboxes/{box}/port-links", {"port": 8000}, self.proxied)
+        self.assertEqual((link.status, link.json["own_origin"]), (201, False), link)
+        base = "https://glovebox.example.com"
+        self.assertTrue(link.json["url"].startswith(f"{base}/ports/{box}/8000/open?link="), link)
+        # Opened in a tab, by whoever has the link.
+        visit = {"Host": "127.0.0.1:1", "Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate",
+                 "Sec-Fetch-Dest": "document"}
+        opened = page.call("GET", link.json["url"].removeprefix(base), changes=visit)
+        self.assertEqual(opened.status, 303, opened)
+        self.assertNotIn("Set-Cookie", opened.headers)
+        self.assertEqual(page.call("GET", link.json["url"].removeprefix(base), changes=visit).status, 404)
+        where = opened.headers["Location"]
+
+        def answered():
+            return page.call("GET", where + "sub?x=1", changes=visit).status == 200
+        self.assertTrue(wait_until(answered))
+        shown = page.call("GET", where + "sub?x=1", changes=visit)
+        policy = shown.headers["Content-Security-Policy"]
+        self.assertTrue(policy.startswith("sandbox allow-scripts"), policy)
+        self.assertNotIn("allow-same-origin", policy)
+        seen = dict(shown.json["headers"])
+        self.assertNotIn("Cookie", seen)
+        self.assertNotIn(where.split("/")[4], json.dumps(seen))
+        # The pass is of that port of that sandbox.
+        wrong = where.replace("/8000/", "/8001/")
+        self.assertEqual(page.call("GET", wrong, changes=visit).status, 404)
+        # What such a page sends has the origin "null", and counts for nothing.
+        forged = {"Host": "127.0.0.1:1", "Origin": "null", "Sec-Fetch-Site": "cross-site"}
+        for path in ("/v1/keys", f"/v1/sandboxes/{box}/port-links", "/console/tickets"):
+            self.assertEqual(page.call("POST", path, {}, forged).status, 403, path)
+
     def test_the_link_names_the_public_address(self):
         made = self.client.call("POST", "/console/links", {"expires_in_s": 60}).json
         self.assertTrue(made["url"].startswith("https://glovebox.example.com/console/#link="), made)

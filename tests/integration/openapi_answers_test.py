@@ -472,6 +472,8 @@ class Answers(server.Served):
             stream.close()
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             check(method, "/ports/{port}/{path*}", 502, port=1, **{"path*": "x"})
+            self.check(method, "/ports/{id}/{port}/{pass}/{path*}", 404, at=f"/ports/{made['id']}/1/none/x")
+        self.check("GET", "/ports/{id}/{port}/open", 404, at=f"/ports/{made['id']}/1/open?link=none")
         for net in ("https-only", {"base": "all", "deny": ["evil.example"], "budgets": {"names": 3}}, {"allow": ["pypi.org:443"]}):
             self.assert_form(net, {"$ref": "#/components/schemas/NetPolicy"}, "request")
             check("PATCH", "", 200, {"net": net})
@@ -677,6 +679,12 @@ class Answers(server.Served):
         self.check("GET", "/v1/settings", 200)
         user, _ = self.server.new_key(project="console", name="user")
         self.check("GET", "/v1/settings", 403, client=self.server.client(user))
+        self.check("GET", "/v1/doctor", 200)
+        self.check("GET", "/v1/doctor", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/doctor", 403, client=self.server.client(user))
+        self.check("GET", "/v1/attack-report", 200)
+        self.check("GET", "/v1/attack-report", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/attack-report", 403, client=self.server.client(user))
         self.check("GET", "/v1/runs", 200, at="/v1/runs?project=*&status=ok,failed&q=python")
         self.check("GET", "/console", 308)
         # 503: this server was built where the console's packages could not be fetched.

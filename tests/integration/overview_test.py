@@ -69,6 +69,31 @@ class Overview(server.Served):
             self.assertEqual(closed.exception.code, 1008)
 
 
+class HostReports(server.Served):
+    """What doctor found, and the last report of the attacks."""
+
+    def test_doctor_is_run_for_the_server(self):
+        report = self.client.get("/v1/doctor")
+        self.assertEqual(report.status, 200, report)
+        self.assertIn("jail", [engine["name"] for engine in report.json["engines"]])
+        self.assertEqual(self.client.get("/v1/doctor").json, report.json)
+        team, _ = self.server.new_key(project="reports-a", name="a")
+        self.assert_refused(self.server.client(team).get("/v1/doctor"), 403, "admin_only")
+
+    def test_the_last_report_of_the_attacks_is_read_from_the_data_directory(self):
+        self.assertEqual(self.client.get("/v1/attack-report").json, {"report": None})
+        # A part of them is no report on this host.
+        ran = sealed.glovebox("attack", "--only", "file_plain_path", "--data-dir", self.server.data)
+        self.assertNotEqual(ran.returncode, 125, ran)
+        self.assertEqual(self.client.get("/v1/attack-report").json, {"report": None})
+        # As attack::keep_report() writes it: root's, readable to the server's user.
+        path = os.path.join(self.server.data, "store", "attack-report.json")
+        with open(path, "w") as file:
+            file.write('{"at":"2026-01-01T00:00:00.000Z","attacks":[],"counts":{}}')
+        os.chmod(path, 0o644)
+        self.assertEqual(self.client.get("/v1/attack-report").json["report"]["at"], "2026-01-01T00:00:00.000Z")
+
+
 class Lists(server.Served):
     def make(self, **fields):
         answer = self.client.call("POST", "/v1/sandboxes", {"template": "base", **fields})

@@ -254,6 +254,17 @@ class Serve(TestCase):
         self.assertEqual(self.info(), info)
         self.stop(process)
 
+    def test_a_server_that_asks_is_given_what_doctor_finds(self):
+        process = self.serve()
+        info = self.up()
+        for count in (1, 2):  # again for a server that asks again
+            os.kill(info["pid"], signal.SIGWINCH)
+            report = json.loads(self.wait_for_events("server", "doctor", count)[-1]["report"])
+            self.assertEqual(sorted(report), ["engines", "findings", "kernel"])
+            self.assertIn("namespaces", {finding["area"] for finding in report["findings"]})
+        self.assertEqual(self.info(), info)
+        self.stop(process)
+
     def test_a_launcher_that_does_not_understand_the_server_is_replaced(self):
         self.write("foreign")
         process = self.serve()

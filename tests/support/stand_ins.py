@@ -120,6 +120,7 @@ class Server(StandIn):
         signal.signal(signal.SIGTERM, self.stop)
         signal.signal(signal.SIGUSR1, lambda *_: self.channel.send(b"N"))
         signal.signal(signal.SIGUSR2, lambda *_: self.channel.send(b"M"))
+        signal.signal(signal.SIGWINCH, lambda *_: self.channel.send(b"D"))
         self.gateway = None
 
     def crash_perhaps(self):
@@ -186,6 +187,10 @@ class Server(StandIn):
         if not message:
             self.say("alone")
             self.channel = None
+            return
+        if message == b"D":
+            with open(fds[0]) as report:
+                self.say("doctor", report=report.read())
             return
         self.say("message", text=message.decode(), fds=len(fds))
         handed = socket.socket(fileno=fds[0])

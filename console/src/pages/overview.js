@@ -6,7 +6,7 @@ import { listen } from "../live.js";
 import { useData, useNow } from "../data.js";
 import { bytes, count, ms } from "../format.js";
 import { Ago, Card, Command, Copy, Empty, Grade, Link, Loaded, Notice, Page } from "../ui/basics.js";
-import { Chart } from "../ui/chart.js";
+import { BYTE_STEPS, Chart } from "../ui/chart.js";
 import { EventRow } from "../ui/event_row.js";
 
 // A run's end says all that its start says; the installer's lines are too many.
@@ -62,12 +62,12 @@ function Board({ first }) {
       <${Card}><${Chart} title=${t.overview.chart_runs} times=${series.times} lines=${runLines} form=${count} /><//>
       <${Card}><${Chart} title=${t.overview.chart_start} times=${series.times} lines=${startLines} form=${(n) => (n === 0 ? "0" : ms(n))} /><//>
       <${Card}><${Chart} title=${t.overview.chart_sandboxes} times=${series.times} lines=${boxLines} form=${count} /><//>
-      <${Card}><${Chart} title=${t.overview.chart_memory} times=${series.times} lines=${memoryLines} form=${bytes} /><//></div>`
+      <${Card}><${Chart} title=${t.overview.chart_memory} times=${series.times} lines=${memoryLines} form=${bytes} steps=${BYTE_STEPS} /><//></div>`
     : html`<${Notice} tone="plain">${t.overview.no_samples}<//>`}
     <div class="columns main-side"><${Card} flush title=${t.overview.events}>${events.value.length === 0
       ? html`<${Empty} title=${t.overview.quiet} text=${t.overview.quiet_text} command="glovebox run -c 'print(1 + 1)'" />`
       : html`<ul class="event-list" aria-label=${t.overview.events}>${events.value.slice(0, 14).map((event, i) => html`<${EventRow} key=${event.id ?? i} event=${event} now=${now} />`)}</ul>`}<//>
-      <${Walls} grade=${first.grade} doctor=${first.doctor} now=${now} /></div>`;
+      <div class="stack"><${Walls} grade=${first.grade} />${isAdmin() && html`<${Doctor} now=${now} />`}</div></div>`;
 }
 
 const number = (n) => (n < 10 ? n.toFixed(n < 1 ? 2 : 1) : String(Math.round(n)));
@@ -76,13 +76,29 @@ function Metric({ name, value, unit, note }) {
   return html`<div class="card metric"><div class="label">${name}</div><div class="value">${value}${unit && html`<span class="unit">${unit}</span>`}</div><div class="note">${note}</div></div>`;
 }
 
-function Walls({ grade, doctor, now }) {
-  const findings = doctor?.findings ?? [];
-  return html`<div class="stack"><${Card} title=${t.overview.isolation}>${grade ? html`<div class="stack tight"><div class="row wrap"><${Grade} grade=${grade.grade} /><span class="dim">${t.overview.by(grade.engine)}</span></div>
+function Walls({ grade }) {
+  return html`<${Card} title=${t.overview.isolation}>${grade ? html`<div class="stack tight"><div class="row wrap"><${Grade} grade=${grade.grade} /><span class="dim">${t.overview.by(grade.engine)}</span></div>
       <p>${t.grades[grade.grade]}</p>${grade.missing.length > 0 && html`<div class="row wrap"><span class="dim small">${t.overview.missing}</span>${grade.missing.map((wall) => html`<span class="tag" key=${wall}>${wall}</span>`)}</div>`}
-      <${Link} to="/security" class="inline-link small">${t.overview.more_walls}<//></div>` : html`<p class="dim">${t.overview.no_grade}</p>`}<//>
-    ${doctor && html`<${Card} title=${t.overview.doctor} actions=${html`<span class="dim small"><${Ago} at=${doctor.at} now=${now} /></span>`}>${findings.length === 0 ? html`<p>${t.overview.healthy}</p>`
-      : html`<ul class="stack">${findings.map((found, i) => html`<li key=${i} class="finding"><span class=${"badge " + ({ error: "bad", warning: "busy" }[found.level] ?? "info")}>${t.levels[found.level] ?? found.level}</span>
-        <div class="grow"><div class="bright">${found.text}</div>${found.fix && html`<div class="row small dim" style=${{ alignItems: "flex-start" }}><code class="grow">${found.fix}</code><${Copy} text=${found.fix} label=${t.copy_command} /></div>`}</div></li>`)}</ul>`}
-      <div style=${{ marginTop: "12px" }}><${Command} text="glovebox doctor" /></div><//>`}</div>`;
+      <${Link} to="/security" class="inline-link small">${t.overview.more_walls}<//></div>` : html`<p class="dim">${t.overview.no_grade}</p>`}<//>`;
+}
+
+const FINDING_TONES = { warn: "busy", missing: "bad" };
+
+// Asked when the rest of the page is there: the first time, the host is examined for it.
+function Doctor({ now }) {
+  const ready = useSignal(false);
+  useEffect(() => {
+    const soon = window.requestIdleCallback ?? ((call) => setTimeout(call, 300)), never = window.cancelIdleCallback ?? clearTimeout;
+    const handle = soon(() => { ready.value = true; }, { timeout: 3000 });
+    return () => never(handle);
+  }, []);
+  return ready.value && html`<${Findings} now=${now} />`;
+}
+
+function Findings({ now }) {
+  const data = useData((abort) => get("/v1/doctor", {}, { signal: abort })), findings = (data.value?.findings ?? []).filter((found) => found.state !== "ok");
+  return html`<${Card} title=${t.overview.doctor} actions=${data.value && html`<span class="dim small"><${Ago} at=${data.value.at} now=${now} /></span>`}><${Loaded} data=${data} lines=${2}>${() => (findings.length === 0 ? html`<p>${t.overview.healthy}</p>`
+      : html`<ul class="stack" data-findings>${findings.map((found) => html`<li key=${found.area + found.name} class="finding"><span class=${"badge " + (FINDING_TONES[found.state] ?? "")}>${t.levels[found.state] ?? found.state}</span>
+        <div class="grow"><div class="bright">${found.area}: ${found.name}</div><div class="small">${found.detail}</div>${found.fix && html`<div class="row small dim" style=${{ alignItems: "flex-start" }}><code class="grow">${found.fix}</code><${Copy} text=${found.fix} label=${t.copy_command} /></div>`}</div></li>`)}</ul>`)}<//>
+      <div style=${{ marginTop: "12px" }}><${Command} text="glovebox doctor" /></div><//>`;
 }

@@ -1,7 +1,7 @@
 // Code in, result out: one run in a fresh sandbox, as it happens, and the same as a program would ask for it.
 import { html, signal, useEffect, useSignal } from "../html.js";
 import { t } from "../texts.js";
-import { events, get, scope, session } from "../api.js";
+import { events, get, isAdmin, project, scope, session } from "../api.js";
 import { useData } from "../data.js";
 import { bytes, ms } from "../format.js";
 import { Button, Card, Choice, Copy, Empty, Facts, Field, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
@@ -91,6 +91,7 @@ export default function Playground() {
           <${TextField} full name=${t.create.packages} ...${field("packages")} mono placeholder="requests pydantic>=2" hint=${t.playground.packages_hint} /><${NetFields} value=${net.value} set=${(value) => { net.value = value; }} />
           <${TextField} area mono name=${t.playground.stdin} ...${field("stdin")} rows="3" /><${TextField} area mono name=${t.create.env} ...${field("env")} rows="3" hint=${t.create.pairs_hint} /></div>`}
         <${Editor} text=${code.value} set=${(text) => { code.value = text; }} language=${language === "shell" ? "bash" : language} label=${t.playground.editor} run=${start} height="max(340px, calc(100dvh - 300px))" focus />
+        ${isAdmin() && project.value !== "*" && project.value !== session.value.project && html`<p class="dim small">${t.playground.own_project(session.value.project)}</p>`}
         <p class="dim small">${t.playground.keys} ${session.value.keep_code ? t.playground.code_kept : t.playground.code_not_kept}</p></div>
       <div class="stack" aria-live="off">${run.value ? html`<${Result} one=${run.value} />` : html`<div class="card"><${Empty} icon="play" title=${t.playground.idle} text=${t.playground.idle_text} command="glovebox run -c 'print(1 + 1)'" /></div>`}</div></div><//>`;
 }

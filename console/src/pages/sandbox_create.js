@@ -8,7 +8,8 @@ import { Dialog } from "../ui/dialog.js";
 import { NetFields, netPolicy, numberOr, pairs, seconds, words } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";
 
-export function CreateSandbox({ templates, snapshot, close }) {
+export function CreateSandbox({ templates, snapshot, image, close }) {
+  const source = snapshot ?? image;
   const fields = useSignal({ template: "python", name: "", ttl: "30m", on_timeout: "kill", memory: "", cpus: "", disk: "", metadata: "", env: "", packages: "" });
   const net = useSignal({ base: "none", allow: "", deny: "" }), problem = useSignal(null), busy = useSignal(false), more = useSignal(false);
   const field = (name) => ({ value: fields.value[name], set: (value) => { fields.value = { ...fields.value, [name]: value }; } });
@@ -20,7 +21,9 @@ export function CreateSandbox({ templates, snapshot, close }) {
     if (packages.length) profile.dependencies = packages;
     for (const name of ["memory_mb", "cpus", "disk_mb"]) if (Number.isNaN(profile[name])) throw new Error(t.create.bad_number(name));
     const made = { ttl_s: ttl, on_timeout: given.on_timeout, profile, metadata: pairs(given.metadata), env: pairs(given.env) };
-    if (snapshot) made.snapshot = snapshot; else made.template = given.template;
+    if (snapshot) made.snapshot = snapshot;
+    else if (image) profile.image = image;
+    else made.template = given.template;
     if (given.name.trim()) made.name = given.name.trim();
     return made;
   }
@@ -39,10 +42,10 @@ export function CreateSandbox({ templates, snapshot, close }) {
     busy.value = false;
   }
 
-  return html`<${Dialog} wide title=${snapshot ? t.create.from_snapshot : t.create.title} close=${close} submit=${create} foot=${html`<${Button} action=${close}>${t.cancel}<//><button type="submit" class="button filled" disabled=${busy.value}>${busy.value ? t.create.busy : t.create.submit}</button>`}>
+  return html`<${Dialog} wide title=${snapshot ? t.create.from_snapshot : image ? t.create.from_image : t.create.title} close=${close} submit=${create} foot=${html`<${Button} action=${close}>${t.cancel}<//><button type="submit" class="button filled" disabled=${busy.value}>${busy.value ? t.create.busy : t.create.submit}</button>`}>
     ${isAdmin() && project.value === "*" && html`<p class="dim small">${t.create.project(session.value.project)}</p>`}
     ${problem.value && html`<${Problem} error=${problem.value} />`}
-    <div class="form">${snapshot ? html`<${Notice} tone="plain"><span class="mono">${snapshot}</span><//>` : html`<${SelectField} name=${t.create.template} ...${field("template")} options=${templates.map((one) => [one.name, one.name])} hint=${templates.find((one) => one.name === fields.value.template)?.description} />`}
+    <div class="form">${source ? html`<${Notice} tone="plain"><span class="mono">${source}</span><//>` : html`<${SelectField} name=${t.create.template} ...${field("template")} options=${templates.map((one) => [one.name, one.name])} hint=${templates.find((one) => one.name === fields.value.template)?.description} />`}
       <${TextField} name=${t.create.name} ...${field("name")} hint=${t.create.name_hint} autofocus maxlength="63" />
       <${TextField} name=${t.create.ttl} ...${field("ttl")} hint=${t.create.ttl_hint} /><${SelectField} name=${t.create.on_timeout} ...${field("on_timeout")} options=${[["kill", t.create.kill], ["pause", t.create.pause]]} /></div>
     <button type="button" class="button" style=${{ alignSelf: "flex-start" }} aria-expanded=${more.value ? "true" : "false"} onClick=${() => { more.value = !more.value; }}>${more.value ? t.create.less : t.create.more}</button>

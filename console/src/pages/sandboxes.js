@@ -33,7 +33,7 @@ export default function Sandboxes({ query }) {
       <${Select} aria-label=${t.sandboxes.state} value=${state} set=${(value) => filter({ state: value === "live" ? null : value })} options=${STATES.map(([name]) => [name, t.sandboxes.states[name]])} />
       <${Select} aria-label=${t.sandboxes.template} value=${template} set=${(value) => filter({ template: value })} options=${[["", t.sandboxes.any_template], ...(templates.value ?? []).map((one) => [one.name, one.name])]} /></div>
     <${Loaded} data=${data} lines=${6}>${(got) => html`<${List} got=${got} page=${page} sort=${sort} chosen=${chosen} reload=${data.reload} filtered=${Boolean(q || template || state !== "live")} create=${create} />`}<//>
-    ${query.get("new") && html`<${CreateSandbox} templates=${templates.value ?? []} snapshot=${query.get("snapshot")} close=${() => setQuery({ new: null, snapshot: null })} />`}<//>`;
+    ${query.get("new") && html`<${CreateSandbox} templates=${templates.value ?? []} snapshot=${query.get("snapshot")} image=${query.get("image")} close=${() => setQuery({ new: null, snapshot: null, image: null })} />`}<//>`;
 }
 
 function Sorted({ name, by, sort }) {
@@ -49,7 +49,7 @@ function List({ got, page, sort, chosen, reload, filtered, create }) {
   }
   const pick = (id, on) => { const next = new Set(picked); if (on) next.add(id); else next.delete(id); chosen.value = next; };
   const all = rows.length > 0 && rows.every((row) => picked.has(row.id)), admin = isAdmin() && rows.some((row) => row.project);
-  return html`<div class="table-wrap">${picked.size > 0 && html`<${Bulk} rows=${rows.filter((row) => picked.has(row.id))} done=${() => { chosen.value = new Set(); reload(); }} />`}
+  return html`<div class="table-wrap">${picked.size > 0 && html`<${Bulk} rows=${rows.filter((row) => picked.has(row.id))} all=${all ? null : () => { chosen.value = new Set(rows.map((row) => row.id)); }} done=${() => { chosen.value = new Set(); reload(); }} />`}
     <div class="table-scroll"><table class="table folding" aria-label=${t.nav.sandboxes}><thead><tr>
       <th class="tight" scope="col"><input type="checkbox" aria-label=${t.sandboxes.pick_all} checked=${all} onChange=${(event) => { chosen.value = event.target.checked ? new Set(rows.map((row) => row.id)) : new Set(); }} /></th>
       <${Sorted} name=${t.sandboxes.name} by="name" sort=${sort} /><${Sorted} name=${t.sandboxes.state} by="state" sort=${sort} /><${Sorted} name=${t.sandboxes.template} by="template" sort=${sort} />
@@ -62,12 +62,12 @@ function List({ got, page, sort, chosen, reload, filtered, create }) {
 function Row({ row, now, admin, picked, pick, reload }) {
   const live = row.state === "running" || row.state === "paused", stats = row.stats;
   const cpu = stats?.cpus ?? [], memory = stats?.memory_bytes ?? [];
-  return html`<tr aria-selected=${picked ? "true" : "false"}><td class="tight hide-small"><input type="checkbox" aria-label=${t.sandboxes.pick(row.name ?? row.id)} checked=${picked} onChange=${(event) => pick(row.id, event.target.checked)} /></td>
+  return html`<tr aria-selected=${picked ? "true" : "false"}><td class="tight pick"><input type="checkbox" aria-label=${t.sandboxes.pick(row.name ?? row.id)} checked=${picked} onChange=${(event) => pick(row.id, event.target.checked)} /></td>
     <td><a class="primary" href=${href("/sandboxes/" + row.id)}>${row.name ?? html`<span class="mono">${shortId(row.id)}</span>`}</a>${row.name && html`<div class="mono small dim cut">${shortId(row.id)}</div>`}</td>
     <td><${Status} state=${row.state} />${row.reason && row.state !== "running" ? html`<span class="sr">${row.reason}</span>` : ""}</td>
     <td class="cut">${row.template}</td>${admin && html`<td class="cut hide-small">${row.project}</td>`}<td class="dim small"><${Ago} at=${row.created_at} now=${now} /></td>
     <td class="dim small nowrap hide-small">${live && row.expires_at ? duration((new Date(row.expires_at) - now) / 1000) : "–"}</td>
-    <td class="hide-small"><${Sparkline} values=${cpu} label=${t.sandboxes.cpu_now(cpu.at(-1)?.toFixed(2) ?? "–")} most=${0.2} /></td>
+    <td class="hide-small"><${Sparkline} values=${cpu} label=${t.sandboxes.cpu_now(cpu.at(-1)?.toFixed(2) ?? "–")} most=${0.1} /></td>
     <td class="hide-small"><${Sparkline} values=${memory} label=${t.sandboxes.memory_now(bytes(memory.at(-1)))} most=${row.limits.memory_mb * 1048576 * 0.25} /></td>
     <td class="tight end">${live && html`<${Menu} label=${t.sandboxes.actions_of(row.name ?? row.id)} items=${rowActions(row, reload)} />`}</td></tr>`;
 }
@@ -99,7 +99,7 @@ async function each(rows, action) {
   return failures;
 }
 
-function Bulk({ rows, done }) {
+function Bulk({ rows, all, done }) {
   const running = rows.filter((row) => row.state === "running"), paused = rows.filter((row) => row.state === "paused"), live = rows.filter((row) => ["running", "paused", "starting", "pending"].includes(row.state));
   const run = (targets, action, said) => async () => {
     const failures = await each(targets, action);
@@ -107,7 +107,7 @@ function Bulk({ rows, done }) {
     done();
   };
   const button = (targets, icon, name, action, danger) => html`<${Button} small kind="outline" icon=${icon} danger=${danger} disabled=${!targets.length} action=${action}>${name} ${targets.length || ""}<//>`;
-  return html`<div class="bulk" role="toolbar" aria-label=${t.sandboxes.bulk}><span class="bright">${t.sandboxes.picked(rows.length)}</span>
+  return html`<div class="bulk" role="toolbar" aria-label=${t.sandboxes.bulk}><span class="bright">${t.sandboxes.picked(rows.length)}</span>${all && html`<${Button} small action=${all}>${t.sandboxes.pick_page}<//>`}
     ${button(running, "pause", t.sandboxes.pause, () => confirm({ title: t.sandboxes.pause_many(running.length), text: t.sandboxes.pause_text, verb: t.sandboxes.pause, danger: false, action: run(running, pause, t.sandboxes.paused_many) }))}
     ${button(paused, "play", t.sandboxes.resume, () => confirm({ title: t.sandboxes.resume_many(paused.length), verb: t.sandboxes.resume, danger: false, action: run(paused, resume, t.sandboxes.resumed_many) }))}
     ${button(live, "trash", t.sandboxes.kill, () => confirm({ title: t.sandboxes.kill_many(live.length), text: t.sandboxes.kill_text, verb: t.sandboxes.kill, action: run(live, kill, t.sandboxes.killed_many) }), true)}</div>`;

@@ -2,7 +2,7 @@
 // command, never by a page.
 import { html, useSignal } from "../html.js";
 import { t } from "../texts.js";
-import { get, isAdmin, session } from "../api.js";
+import { get, isAdmin } from "../api.js";
 import { useData, useNow } from "../data.js";
 import { Ago, Card, Choice, Command, Empty, Facts, Grade, Loaded, Notice, Page } from "../ui/basics.js";
 
@@ -26,14 +26,13 @@ function Engine({ one }) {
 const OUTCOMES = { stopped: "live", succeeded: "bad", "not-tried": "busy", "kernel-lacks-it": "" };
 
 function Attacks() {
-  // The server says whether it has a report: one that is not there would be an error in the browser's console.
-  const data = useData((abort) => (session.value.attack_report ? get("/v1/attack-report", {}, { signal: abort }) : Promise.resolve({ missing: true }))), now = useNow(), which = useSignal("all");
-  return html`<section class="stack"><h2>${t.security.attacks}</h2><${Loaded} data=${data}>${(got) => {
-    if (got.missing) return html`<div class="card"><${Empty} icon="security" title=${t.security.no_report} text=${t.security.no_report_text} command="glovebox attack" /></div>`;
+  const data = useData((abort) => get("/v1/attack-report", {}, { signal: abort })), now = useNow(), which = useSignal("all");
+  return html`<section class="stack"><h2>${t.security.attacks}</h2><${Loaded} data=${data}>${({ report: got }) => {
+    if (!got) return html`<div class="card"><${Empty} icon="security" title=${t.security.no_report} text=${t.security.no_report_text} command="glovebox attack" /></div>`;
     const attacks = got.attacks ?? [], counts = {};
     for (const one of attacks) counts[one.outcome] = (counts[one.outcome] ?? 0) + 1;
     const shown = attacks.filter((one) => which.value === "all" || one.outcome === which.value);
-    return html`<${Card}><div class="row wrap between"><div class="row wrap">${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, tone]) => html`<span key=${name} class=${"badge " + tone}>${counts[name]} ${t.security.outcomes[name]}</span>`)}<span class="dim small"><${Ago} at=${got.at} now=${now} /></span></div><${Command} text="glovebox attack" /></div><p class="dim small" style=${{ marginTop: "10px" }}>${t.security.by_command}</p><//>
+    return html`<${Card}><div class="row wrap between"><div class="row wrap">${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, tone]) => html`<span key=${name} class=${"badge " + tone}>${counts[name]} ${t.security.outcomes[name]}</span>`)}<span class="dim small"><${Ago} at=${got.at} now=${now} /> · ${t.security.against(got.engine, got.version)}</span></div><${Command} text="glovebox attack" /></div><p class="dim small" style=${{ marginTop: "10px" }}>${t.security.by_command}</p><//>
       <${Choice} label=${t.security.which} value=${which.value} set=${(one) => { which.value = one; }} options=${[["all", t.security.all], ...Object.keys(OUTCOMES).filter((name) => counts[name]).map((name) => [name, t.security.outcomes[name]])]} />
       <div class="table-wrap"><div class="table-scroll attack-list" tabindex="0" role="region" aria-label=${t.security.attacks}><table class="table folding"><thead><tr><th scope="col">${t.security.attack}</th><th scope="col">${t.security.aims_at}</th><th scope="col">${t.security.outcome}</th><th scope="col">${t.security.by}</th></tr></thead>
         <tbody>${shown.map((one) => html`<tr key=${one.name}><td class="mono small bright">${one.name}</td><td class="small hide-small">${one.aims_at}</td><td><span class=${"badge " + OUTCOMES[one.outcome]}>${t.security.outcomes[one.outcome] ?? one.outcome}</span></td><td class="small dim wide-small">${one.by ?? one.detail}</td></tr>`)}</tbody></table></div></div>`;

@@ -10,7 +10,7 @@ import { Dialog, confirm } from "../ui/dialog.js";
 import { numberOr, pairs, words } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";
 
-export const tabs = (current) => html`<${Tabs} label=${t.templates.parts} current=${current} tabs=${[{ id: "templates", name: t.nav.templates, to: "/templates" }, { id: "packages", name: t.packages.title, to: "/packages" }]} />`;
+export const tabs = (current) => html`<${Tabs} label=${t.templates.parts} current=${current} tabs=${[{ id: "templates", name: t.nav.templates, to: "/templates" }, { id: "packages", name: t.packages.title, to: "/packages" }, { id: "images", name: t.images.title, to: "/images" }]} />`;
 
 export default function Templates({ query }) {
   const project = scope() === "*" ? null : scope();

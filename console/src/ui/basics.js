@@ -152,13 +152,15 @@ export function Select({ value, set, options, ...rest }) {
 }
 
 export function Search({ value, set, label }) {
-  const late = useRef(null);
+  // What is typed stays in the field when the page is drawn again before it is searched for.
+  const text = useSignal(value), late = useRef(null), told = useRef(value);
+  useEffect(() => { if (value !== told.current) text.value = told.current = value; }, [value]);
   const typed = (event) => {
-    const text = event.target.value;
+    text.value = event.target.value;
     clearTimeout(late.current);
-    late.current = setTimeout(() => set(text), 200);
+    late.current = setTimeout(() => { told.current = text.value; set(text.value); }, 200);
   };
-  return html`<div class="searchbox"><${Icon} name="search" /><input class="input" type="search" value=${value} placeholder=${label} aria-label=${label} onInput=${typed} spellcheck=${false} autocomplete="off" /></div>`;
+  return html`<div class="searchbox"><${Icon} name="search" /><input class="input" type="search" value=${text.value} placeholder=${label} aria-label=${label} onInput=${typed} spellcheck=${false} autocomplete="off" /></div>`;
 }
 
 // A choice of few, as buttons side by side.

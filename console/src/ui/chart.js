@@ -3,10 +3,13 @@ import { html, useEffect, useRef } from "../html.js";
 import { theme } from "../theme.js";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// Steps of the axis: such that a text of bytes is round.
+export const BYTE_STEPS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 const soft = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
 
-// `times` in seconds; `lines` are {name, tone, values, fill}; `form` writes a value of the axis.
-export function Chart({ title, times, lines, form = String, height = 132, note }) {
+// `times` in seconds; `lines` are {name, tone, values, fill}; `form` writes a value of the axis, whose steps
+// are among `steps`.
+export function Chart({ title, times, lines, form = String, steps, height = 132, note }) {
   const host = useRef(null), plot = useRef(null);
   const latest = lines.map((line) => line.values.findLast((value) => value !== null && value !== undefined));
 
@@ -21,7 +24,7 @@ export function Chart({ title, times, lines, form = String, height = 132, note }
         scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
         axes: [
           { stroke: text, font, grid: { show: false }, ticks: { show: false }, size: 22, space: 72, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: at[1] - at[0] < 60 ? "2-digit" : undefined, hour12: false })) },
-          { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false }, size: 54, space: 34, values: (_, at) => at.map(form) },
+          { stroke: text, font, grid: { stroke: grid, width: 1 }, ticks: { show: false }, size: 54, space: 34, incrs: steps, values: (_, at) => at.map(form) },
         ],
         series: [{}, ...lines.map((line) => {
           const stroke = colour("--" + line.tone);

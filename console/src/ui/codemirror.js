@@ -60,6 +60,7 @@ const typedOverSelection = EditorView.domEventHandlers({
 
 export function createEditor(root, { text, label, readOnly, onChange, onRun, onSave, placeholderLines = 0 }) {
   const language = new Compartment(), editable = new Compartment();
+  let given = false;
   const commands = [
     { key: "Mod-Enter", run: () => { onRun?.(); return Boolean(onRun); } },
     { key: "Shift-Enter", run: () => { onRun?.(); return Boolean(onRun); } },
@@ -75,7 +76,7 @@ export function createEditor(root, { text, label, readOnly, onChange, onRun, onS
         indentUnit.of("    "), keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
         look, syntaxHighlighting(colours), typedOverSelection, language.of([]), editable.of([EditorState.readOnly.of(Boolean(readOnly))]), EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
-        EditorView.updateListener.of((update) => { if (update.docChanged) onChange?.(update.state.doc.toString()); }),
+        EditorView.updateListener.of((update) => { if (update.docChanged && !given) onChange?.(update.state.doc.toString()); }),
       ],
     }),
   });
@@ -87,7 +88,10 @@ export function createEditor(root, { text, label, readOnly, onChange, onRun, onS
     },
     setReadOnly(value) { view.dispatch({ effects: editable.reconfigure([EditorState.readOnly.of(value)]) }); },
     setText(next) {
-      if (view.state.doc.toString() !== next) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } });
+      if (view.state.doc.toString() === next) return;
+      given = true;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } });
+      given = false;
     },
     focus: () => view.focus(),
     destroy: () => view.destroy(),

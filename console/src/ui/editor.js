@@ -3,7 +3,9 @@ import { html, useEffect, useRef, useSignal } from "../html.js";
 import { complain } from "./toast.js";
 
 export function Editor({ text, set, language, label, readOnly = false, run, save, height = "240px", most = null, focus = false }) {
-  const host = useRef(null), editor = useRef(null), ready = useSignal(false);
+  // `typed`: what was typed and has not come back as `text` yet. It comes late: a text that is older than the
+  // editor's is no change from outside.
+  const host = useRef(null), editor = useRef(null), ready = useSignal(false), typed = useRef([]);
   const latest = useRef({});
   latest.current = { set, run, save };
 
@@ -13,7 +15,7 @@ export function Editor({ text, set, language, label, readOnly = false, run, save
       if (gone) return;
       const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
       editor.current = createEditor(root, {
-        text, label, readOnly, onChange: (next) => latest.current.set?.(next),
+        text, label, readOnly, onChange: (next) => { typed.current.push(next); latest.current.set?.(next); },
         onRun: run ? () => latest.current.run() : null, onSave: save ? () => latest.current.save() : null,
       });
       editor.current.setLanguage(language);
@@ -23,7 +25,11 @@ export function Editor({ text, set, language, label, readOnly = false, run, save
     return () => { gone = true; editor.current?.destroy(); editor.current = null; };
   }, []);
 
-  useEffect(() => { editor.current?.setText(text); }, [text, ready.value]);
+  useEffect(() => {
+    const at = typed.current.lastIndexOf(text);
+    typed.current = at < 0 ? [] : typed.current.slice(at + 1);
+    if (at < 0) editor.current?.setText(text);
+  }, [text, ready.value]);
   useEffect(() => { editor.current?.setLanguage(language).catch(complain); }, [language, ready.value]);
   useEffect(() => { editor.current?.setReadOnly(readOnly); }, [readOnly, ready.value]);
 

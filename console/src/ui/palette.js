@@ -39,6 +39,7 @@ export function Palette({ places, actions }) {
   const chosen = Math.min(at.value, listed.length - 1);
   const take = (item) => { close(); attempt(async () => item.action()); };
   const keys = (event) => {
+    if (!listed.length) return;
     if (event.key === "ArrowDown") at.value = (chosen + 1) % listed.length;
     else if (event.key === "ArrowUp") at.value = (chosen + listed.length - 1) % listed.length;
     else if (event.key === "Enter" && listed[chosen]) take(listed[chosen]);

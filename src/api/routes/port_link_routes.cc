@@ -70,8 +70,10 @@ Task<Response> PortLinkRoutes::create_link(Request& request, ResponseWriter&) {
   CO_TRY(const std::uint16_t port, read_port(request.body));
   const routing::PortTarget target{.id = std::string(request.param("id")), .port = port};
   const std::string origin = origin_of_port(deps_, request, target);
-  if (origin.empty()) co_return link_response("", false, nullptr);
-  if (deps_.access.port_token_of(target.id).empty()) {
+  // Without host names the port is shown below the server's own address.
+  const std::string base = origin.empty() ? http::own_origin(deps_.origins, request) : origin;
+  if (base.empty()) co_return link_response("", false, nullptr);
+  if (!origin.empty() && deps_.access.port_token_of(target.id).empty()) {
     co_return link_response(origin + "/", true, nullptr);
   }
   const auto link = deps_.links.make(target, std::chrono::steady_clock::now());
@@ -81,8 +83,10 @@ Task<Response> PortLinkRoutes::create_link(Request& request, ResponseWriter&) {
     response.headers.set("Retry-After", std::to_string(routing::PortLinks::kLinkLifetime.count()));
     co_return response;
   }
-  const std::string url = origin + std::string(routing::kOpenPortPath) + "?link=" + *link;
-  co_return link_response(url, true, routing::PortLinks::kLinkLifetime.count());
+  const std::string path = origin.empty() ? routing::port_page_path(target) + "open"
+                                          : std::string(routing::kOpenPortPath);
+  co_return link_response(base + path + "?link=" + *link, !origin.empty(),
+                          routing::PortLinks::kLinkLifetime.count());
 }
 
 }  // namespace glovebox::api

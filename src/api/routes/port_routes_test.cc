@@ -190,6 +190,75 @@ TEST_F(Ports, ByPathAnAnswerLosesUnsafeHeaders) {
             403);
 }
 
+TEST_F(Ports, InABrowserAPassOpensOnePortWithAnOriginOfItsOwn) {
+  const std::string base = "/ports/" + id() + "/3000/";
+  const auto link = [this] {
+    return test_.api->port_links.make({.id = id(), .port = 3000}, std::chrono::steady_clock::now())
+        .value();
+  };
+  test_.sessions.known[id()].token = "secret-token";
+  const std::string used = link();
+  const auto opened = send({.target = base + "open?link=" + used});
+  EXPECT_EQ(opened.status, 303);
+  EXPECT_EQ(opened.headers.find("Set-Cookie"), nullptr);
+  EXPECT_EQ(opened.headers.get("Cache-Control"), "no-store");
+  const std::string page(opened.headers.get("Location"));
+  ASSERT_THAT(page, StartsWith(base));
+  EXPECT_EQ(send({.target = base + "open?link=" + used}).status, 404);  // stolen
+  EXPECT_EQ(send({.target = "/ports/" + id() + "/3001/open?link=" + link()}).status, 404);
+  EXPECT_TRUE(session_->asked.empty());
+
+  session_->answer =
+      "HTTP/1.1 302 Found\r\nLocation: /login\r\nSet-Cookie: a=b\r\nReferrer-Policy: unsafe-url\r\n"
+      "Content-Length: 0\r\n\r\n";
+  // What a page with an opaque origin sends.
+  const auto answer = send(
+      {.method = http::Method::kPost,
+       .target = page + "a%20b?c=d",
+       .headers = {{"Origin", "null"}, {"Cookie", "theirs=1"}, {"Referer", "https://host" + page}},
+       .body = "hello"});
+  EXPECT_EQ(answer.status, 302);
+  EXPECT_EQ(answer.headers.get("Location"), page + "login");
+  const std::string policy(answer.headers.get("Content-Security-Policy"));
+  EXPECT_THAT(policy, StartsWith("sandbox allow-scripts"));
+  EXPECT_THAT(policy, Not(HasSubstr("allow-same-origin")));
+  EXPECT_THAT(policy, Not(HasSubstr("escape")));
+  EXPECT_EQ(answer.headers.get("Referrer-Policy"), "no-referrer");
+  EXPECT_EQ(answer.headers.get("Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(answer.headers.find("Access-Control-Allow-Credentials"), nullptr);
+  EXPECT_EQ(answer.headers.find("Set-Cookie"), nullptr);
+  const std::string heard = session_->heard.get();
+  EXPECT_THAT(heard, StartsWith("POST /a%20b?c=d HTTP/1.1\r\n"));
+  EXPECT_THAT(heard, Not(HasSubstr("Cookie")));
+  // The guest does not learn the pass.
+  EXPECT_THAT(heard, Not(HasSubstr(page.substr(base.size(), 40))));
+  EXPECT_EQ(send({.target = page + "sw.js", .headers = {{"Service-Worker", "script"}}}).status,
+            403);
+}
+
+TEST_F(Ports, AWrongPassOpensNothing) {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  const auto pass = [&](std::uint16_t port, const std::string& token) {
+    return test_.api->port_links.make_pass({.id = id(), .port = port}, token, now);
+  };
+  const auto page = [&](const std::string& words) { return "/ports/" + id() + "/" + words; };
+  test_.sessions.known[id()].token = "secret-token";
+  EXPECT_EQ(send({.target = page("3000/" + pass(3000, "secret-token") + "/")}).status, 200);
+  for (const std::string& words :
+       {"3000/x/", "3000/" + pass(3001, "secret-token") + "/", "3000/" + pass(3000, "") + "/",
+        "0/" + pass(0, "secret-token") + "/"}) {
+    const auto refused = send({.target = page(words)});
+    EXPECT_EQ(refused.status, 404) << words;
+    EXPECT_THAT(refused.body, HasSubstr("\"port_not_found\""));
+  }
+  EXPECT_EQ(send({.target = "/ports/sbaaaaaaaaaaaaaaaaaaaa/3000/x/"}).status, 404);
+  EXPECT_EQ(session_->asked.size(), 1u);
+  // A key does not help: only the route with it is for keys.
+  EXPECT_EQ(send({.target = page("3000/x/"), .headers = {{"X-API-Key", key_}}}).status, 404);
+}
+
 TEST_F(Ports, APortThatDoesNotAnswerIsABadGateway) {
   const http::Headers headers{{"X-API-Key", key_}};
   const std::string base = "/v1/sandboxes/" + id() + "/ports/";

@@ -11,7 +11,11 @@
 
 #include "attack/attack_runner.h"
 #include "attack/attack_table.h"
+#include "attack/kept_report.h"
+#include "base/wall_clock.h"
 #include "cli/print.h"
+#include "cli/version.h"
+#include "config/load.h"
 #include "engine/catalog.h"
 #include "engine/launcher_client.h"
 #include "model/outcome.h"
@@ -22,6 +26,7 @@ namespace {
 struct AttackOptions {
   std::string engine{engine::kDefaultEngine};
   std::vector<std::string> only;
+  std::string data_dir;
   bool json = false;
   bool list = false;
 };
@@ -36,6 +41,10 @@ options::CommandLine attack_command_line(AttackOptions& attack) {
       .groups = {{"Options",
                   {{"--engine", "ENGINE", "jail (default) or process", &attack.engine},
                    {"--only", "NAME", "run only this attack (repeatable)", &attack.only},
+                   {"--data-dir", "DIR",
+                    "data directory of the server whose console shows the report (default: that "
+                    "of `glovebox serve`)",
+                    &attack.data_dir},
                    {"--list", "", "list the attacks and their targets", &attack.list},
                    {"--json", "",
                     "print {\"attacks\":[{\"name\",\"aims_at\",\"outcome\",\"by\"}],\"counts\"}",
@@ -94,41 +103,75 @@ void print_verdict(const attack::Verdict& verdict) {
   std::fflush(stdout);
 }
 
-int report_verdicts(const std::vector<attack::Verdict>& verdicts, bool json) {
-  const auto count = [&verdicts](attack::Judgement judgement) {
-    return static_cast<std::size_t>(std::count_if(
-        verdicts.begin(), verdicts.end(),
-        [&](const attack::Verdict& verdict) { return verdict.judgement == judgement; }));
-  };
-  const std::size_t stopped = count(attack::Judgement::kHeld);
-  const std::size_t succeeded = count(attack::Judgement::kBroken);
-  const std::size_t not_tried = count(attack::Judgement::kNotTried);
-  const std::size_t lacking = count(attack::Judgement::kKernelLacks);
-  if (json) {
-    boost::json::array rows;
+struct Counts {
+  explicit Counts(const std::vector<attack::Verdict>& verdicts) {
     for (const attack::Verdict& verdict : verdicts) {
-      rows.push_back({{"name", verdict.name},
-                      {"aims_at", verdict.aims_at},
-                      {"outcome", attack::judgement_name(verdict.judgement)},
-                      {"held", verdict.held},
-                      {"by", verdict.by},
-                      {"counted", verdict.counted},
-                      {"detail", printable(verdict.detail)}});
+      stopped += verdict.judgement == attack::Judgement::kHeld;
+      succeeded += verdict.judgement == attack::Judgement::kBroken;
+      not_tried += verdict.judgement == attack::Judgement::kNotTried;
+      lacking += verdict.judgement == attack::Judgement::kKernelLacks;
     }
-    const boost::json::object counts{{"stopped", stopped},
-                                     {"succeeded", succeeded},
-                                     {"not-tried", not_tried},
-                                     {"kernel-lacks-it", lacking}};
-    std::printf("%s\n", boost::json::serialize(
-                            boost::json::object{{"attacks", std::move(rows)}, {"counts", counts}})
-                            .c_str());
+  }
+  std::size_t stopped = 0;
+  std::size_t succeeded = 0;
+  std::size_t not_tried = 0;
+  std::size_t lacking = 0;
+};
+
+boost::json::object report_json(const std::vector<attack::Verdict>& verdicts,
+                                const Counts& counts) {
+  boost::json::array rows;
+  for (const attack::Verdict& verdict : verdicts) {
+    rows.push_back({{"name", verdict.name},
+                    {"aims_at", verdict.aims_at},
+                    {"outcome", attack::judgement_name(verdict.judgement)},
+                    {"held", verdict.held},
+                    {"by", verdict.by},
+                    {"counted", verdict.counted},
+                    {"detail", printable(verdict.detail)}});
+  }
+  return {{"attacks", std::move(rows)},
+          {"counts",
+           {{"stopped", counts.stopped},
+            {"succeeded", counts.succeeded},
+            {"not-tried", counts.not_tried},
+            {"kernel-lacks-it", counts.lacking}}}};
+}
+
+int report_verdicts(const std::vector<attack::Verdict>& verdicts, bool json) {
+  const Counts counts(verdicts);
+  if (json) {
+    std::printf("%s\n", boost::json::serialize(report_json(verdicts, counts)).c_str());
   } else {
     std::printf(
         "\n%zu attacks stopped, %zu succeeded, %zu could not be tried, %zu not counted because "
         "this kernel lacks a feature that they need\n",
-        stopped, succeeded, not_tried, lacking);
+        counts.stopped, counts.succeeded, counts.not_tried, counts.lacking);
   }
-  return succeeded > 0 ? kSomeSucceeded : not_tried > 0 ? kSomeNotTried : 0;
+  return counts.succeeded > 0 ? kSomeSucceeded : counts.not_tried > 0 ? kSomeNotTried : 0;
+}
+
+// For the console of the server on this host. The attacks are over: what goes wrong here changes
+// nothing about their outcome.
+void keep_for_console(const std::vector<attack::Verdict>& verdicts, const AttackOptions& options) {
+  std::string data_dir = options.data_dir;
+  if (data_dir.empty()) {
+    const auto environment = config::ProcessEnvironment::current();
+    const auto loaded = config::load(config::SettingFlags(), environment);
+    data_dir = loaded ? loaded->settings.data_dir : environment.data_dir;
+  }
+  boost::json::object report = report_json(verdicts, Counts(verdicts));
+  report["at"] = utc_text(wall_clock_ms());
+  report["engine"] = options.engine;
+  report["version"] = kVersion;
+  const auto kept = attack::keep_report(data_dir, boost::json::serialize(report) + "\n");
+  if (!kept) {
+    std::fprintf(stderr, "glovebox: the console will not show this report: %s\n",
+                 printable(kept.error().message()).c_str());
+  } else if (!options.json && *kept) {
+    std::printf("The console of the server in %s shows this report under Security.\n",
+                printable(data_dir).c_str());
+  }
 }
 
 }  // namespace
@@ -170,7 +213,10 @@ int attack_command(std::span<const std::string> args) {
     if (!options.json) print_verdict(verdicts.back());
     if (g_stop_signal != 0) return 128 + g_stop_signal;
   }
-  return report_verdicts(verdicts, options.json);
+  const int status = report_verdicts(verdicts, options.json);
+  // A part is no report on this host.
+  if (options.only.empty()) keep_for_console(verdicts, options);
+  return status;
 }
 
 }  // namespace glovebox::cli

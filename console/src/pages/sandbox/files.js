@@ -61,7 +61,7 @@ export default function Files({ sandbox, base }) {
   }
 
   const over = (event) => { if (event.dataTransfer?.types.includes("Files")) { event.preventDefault(); dropping.value = true; } };
-  const drop = (event) => { event.preventDefault(); dropping.value = false; upload(event.dataTransfer.files, root); };
+  const drop = (event) => { event.preventDefault(); dropping.value = false; upload(event.dataTransfer.files, event.target.closest?.("[data-folder]")?.dataset.folder ?? root); };
   const crumbs = root.split("/").filter(Boolean);
   const openFolder = (path) => setQuery({ at: path === HOME ? null : path, file: null }, { replace: false });
   const fresh = (title, name, action) => prompt({ title, name, verb: t.files.make, action });
@@ -123,7 +123,8 @@ function Entry({ entry, base, chosen, version, again, level, first }) {
     toast(t.files.deleted(entry.name));
     again();
   } });
-  return html`<li role="treeitem" aria-expanded=${folder ? String(open.value) : null} aria-selected=${active ? "true" : "false"} aria-level=${level}>
+  // What is dropped on a folder goes into it.
+  return html`<li role="treeitem" data-folder=${folder && !entry.path_base64 ? entry.path : null} aria-expanded=${folder ? String(open.value) : null} aria-selected=${active ? "true" : "false"} aria-level=${level}>
     <div class="tree-row" tabindex=${active || first ? 0 : -1} aria-label=${entry.name} style=${{ paddingLeft: 10 + (level - 1) * 14 + "px" }} onClick=${click}>
       <span class=${classes("turn", folder && open.value && "open")}>${folder && html`<${Icon} name="right" size=${12} />`}</span><${Icon} name=${folder ? "folder" : entry.type === "symlink" ? "link" : "file"} size=${14} /><span class="cut grow">${entry.name}</span>
       ${!folder && html`<span class="dim num size">${bytes(entry.size)}</span>`}</div>

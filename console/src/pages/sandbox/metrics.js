@@ -5,7 +5,7 @@ import { get, scope } from "../../api.js";
 import { bytes, count } from "../../format.js";
 import { useData } from "../../data.js";
 import { Card, Empty, Loaded } from "../../ui/basics.js";
-import { Chart } from "../../ui/chart.js";
+import { BYTE_STEPS, Chart } from "../../ui/chart.js";
 
 export default function Metrics({ sandbox, base }) {
   const data = useData((abort) => get(base + "/metrics", { project: scope() }, { signal: abort }), [sandbox.id], { every: 5000 });
@@ -27,7 +27,7 @@ function Shown({ got, sandbox }) {
     if (!before || one.cpu_us === null || before.cpu_us === null) return null;
     return Math.max(0, (one.cpu_us - before.cpu_us) / 1e6 / Math.max(0.001, times[i] - times[i - 1]));
   }), [history]);
-  const chart = (name, values, form, tone = "accent") => html`<${Card}><${Chart} title=${name} times=${times} lines=${[{ name: t.metrics.now, tone, values, fill: true }]} form=${form} /><//>`;
+  const chart = (name, values, form, tone = "accent") => html`<${Card}><${Chart} title=${name} times=${times} lines=${[{ name: t.metrics.now, tone, values, fill: true }]} form=${form} steps=${form === bytes ? BYTE_STEPS : undefined} /><//>`;
   const latest = cpus.at(-1) ?? null, cpuForm = (n) => (n === null || n === undefined ? "–" : n.toFixed(2));
   return html`<div class="stack"><div class="cards"><${Bar} name=${t.metrics.cpu} value=${latest} of=${sandbox.limits.cpus} form=${cpuForm} /><${Bar} name=${t.metrics.memory} value=${now.memory_bytes} of=${now.memory_limit_bytes} form=${bytes} />
       <${Bar} name=${t.metrics.disk} value=${now.disk_bytes} of=${now.disk_limit_bytes} form=${bytes} /><${Bar} name=${t.metrics.processes} value=${now.processes} of=${now.processes_limit} form=${count} /></div>

@@ -1,7 +1,7 @@
 // What listens in a sandbox, opened in a tab of its own by a link that is good for once.
 import { html, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
-import { post, scope } from "../../api.js";
+import { post, scope, session } from "../../api.js";
 import { Button, Card, Empty, Notice, TextField } from "../../ui/basics.js";
 import { complain } from "../../ui/toast.js";
 
@@ -17,6 +17,8 @@ export function listening(text) {
 
 export default function Ports({ sandbox, base }) {
   const number = useSignal(""), fault = useSignal(""), found = useSignal(null), missing = useSignal(false);
+  // Off loopback, ports have host names of their own only below a domain.
+  const shared = !session.value.domain && !/^(localhost|127\.0\.0\.1|\[::1\])$/.test(location.hostname);
   async function open(port) {
     const answer = await post(base + "/port-links", { port }, { query: { project: scope() } });
     if (answer.url === null) { missing.value = true; return; }
@@ -36,5 +38,5 @@ export default function Ports({ sandbox, base }) {
       ${found.value === null ? html`<p class="dim">${t.ports.look_text}</p>` : found.value.length === 0 ? html`<${Empty} title=${t.ports.none} text=${t.ports.none_text} command="python3 -m http.server 8000" />`
         : html`<ul class="stack tight">${found.value.map((port) => html`<li key=${port} class="row between"><span class="mono bright">${port}</span><${Button} small kind="outline" icon="open" action=${() => open(port)} label=${t.ports.open_of(port)}>${t.ports.open}<//></li>`)}</ul>`}<//>
     <${Card} title=${t.ports.other}><form class="stack" onSubmit=${submit} novalidate><${TextField} name=${t.ports.number} value=${number.value} set=${(text) => { number.value = text; fault.value = ""; }} fault=${fault.value} inputmode="numeric" placeholder="8000" /><div><button type="submit" class="button filled">${t.ports.open}</button></div></form>
-      <p class="dim small" style=${{ marginTop: "12px" }}>${t.ports.about}</p><//></div>`;
+      <p class="dim small" style=${{ marginTop: "12px" }}>${t.ports.about}${shared ? " " + t.ports.shared : ""}</p><//></div>`;
 }

@@ -1,7 +1,7 @@
 // Terminals of a sandbox: each is a shell that goes on when nobody looks, and is found again after a reload.
 import { html, useEffect, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
-import { ask, get, openSocket, scope } from "../../api.js";
+import { ask, closeSocket, get, openSocket, scope } from "../../api.js";
 import { theme } from "../../theme.js";
 import { Button, Empty, Loaded } from "../../ui/basics.js";
 import { pageActions } from "../../ui/palette.js";
@@ -63,11 +63,11 @@ function Screen({ tab, base, shown, change }) {
       if (!mine.gone) later(error);
       return;
     }
-    if (mine.gone) { socket.close(); return; }
+    if (mine.gone) { closeSocket(socket); return; }
     mine.socket = socket;
     socket.onopen = () => {
       socket.send(JSON.stringify(mine.process === null
-        ? { type: "start", cmd: "exec bash -l || exec sh -l", terminal: view.current.size(), on_disconnect: "keep", env: { TERM: "xterm-256color", COLORTERM: "truecolor", LANG: "C.UTF-8" } }
+        ? { type: "start", cmd: "if command -v bash >/dev/null; then exec bash -l; fi; exec sh -l", terminal: view.current.size(), on_disconnect: "keep", env: { TERM: "xterm-256color", COLORTERM: "truecolor", LANG: "C.UTF-8" } }
         : { type: "attach", process: mine.process, stdout_from: mine.offset }));
     };
     socket.onmessage = (event) => take(JSON.parse(event.data));
@@ -123,7 +123,7 @@ function Screen({ tab, base, shown, change }) {
     return () => {
       mine.gone = true;
       clearTimeout(mine.timer);
-      mine.socket?.close();
+      closeSocket(mine.socket);
       view.current?.destroy();
       view.current = null;
     };

@@ -633,14 +633,61 @@ export interface paths {
          * Create an address that opens a port in a browser
          * @description For private ports, the address opens the port once, within 60 seconds: it sets a cookie on
          *     the port's own host name, which stands for the port's token there and which the guest does
-         *     not see. For public ports it is the port's plain address. `url` is null where ports have no
-         *     host names: off loopback without `server.domain`.
+         *     not see. For public ports it is the port's plain address. Where ports have no host names
+         *     (off loopback without `server.domain`), the address is below `/ports/` of the server itself
+         *     and opens once, too; `url` is null if the server is not reached by HTTPS.
          */
         post: operations["createPortLink"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/ports/{id}/{port}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Open a port of a sandbox in a browser by a one-time link
+         * @description The links are made by `POST /v1/sandboxes/{id}/port-links`.
+         */
+        get: operations["openPort"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ports/{id}/{port}/{pass}/{path*}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        /** Send a request of a browser to a service inside a sandbox */
+        get: operations["getPortPage"];
+        /** Send a request of a browser to a service inside a sandbox */
+        put: operations["putPortPage"];
+        /** Send a request of a browser to a service inside a sandbox */
+        post: operations["postPortPage"];
+        /** Send a request of a browser to a service inside a sandbox */
+        delete: operations["deletePortPage"];
+        options?: never;
+        head?: never;
+        /** Send a request of a browser to a service inside a sandbox */
+        patch: operations["patchPortPage"];
         trace?: never;
     };
     "/v1/sandboxes/{id}/files": {
@@ -1154,6 +1201,48 @@ export interface paths {
          * @description Requires an admin key. No setting contains a secret.
          */
         get: operations["listSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what `glovebox doctor` finds on the server's host
+         * @description Requires an admin key. The server's supervisor runs `glovebox doctor` when this is first
+         *     asked; the answer stays the same until the server restarts.
+         */
+        get: operations["getDoctor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attack-report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the last report of `glovebox attack` on the server's host
+         * @description Requires an admin key. `glovebox attack`, run on the host by its administrator, keeps its
+         *     report in the server's data directory. The server never starts it.
+         */
+        get: operations["getAttackReport"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5736,6 +5825,150 @@ export interface operations {
             503: components["responses"]["Wait"];
         };
     };
+    openPort: {
+        parameters: {
+            query: {
+                link: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the port's page */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["Error"];
+        };
+    };
+    getPortPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            404: components["responses"]["Error"];
+            /** @description The response of the service. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    putPortPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            404: components["responses"]["Error"];
+            /** @description The response of the service. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postPortPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            404: components["responses"]["Error"];
+            /** @description The response of the service. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    deletePortPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            404: components["responses"]["Error"];
+            /** @description The response of the service. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    patchPortPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                port: number;
+                pass: string;
+                "path*": string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            404: components["responses"]["Error"];
+            /** @description The response of the service. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     readFile: {
         parameters: {
             query?: {
@@ -6941,6 +7174,91 @@ export interface operations {
                             origin: string;
                             help: string;
                         }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+        };
+    };
+    getDoctor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        at: string;
+                        kernel: string;
+                        findings: {
+                            area: string;
+                            name: string;
+                            /** @enum {string} */
+                            state: "ok" | "warn" | "missing";
+                            detail: string;
+                            /** @description what to do about it; empty if nothing */
+                            fix: string;
+                        }[];
+                        engines: {
+                            name: string;
+                            usable: boolean;
+                            grade: string | null;
+                            why: string;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    getAttackReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report; null if there is none. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        report: {
+                            /** Format: date-time */
+                            at: string;
+                            engine: string;
+                            version: string;
+                            counts: {
+                                [key: string]: number;
+                            };
+                            attacks: {
+                                name: string;
+                                aims_at: string;
+                                /** @enum {string} */
+                                outcome: "stopped" | "succeeded" | "not-tried" | "kernel-lacks-it";
+                                held: boolean;
+                                /** @description the wall that stopped it */
+                                by: string;
+                                counted: boolean;
+                                detail: string;
+                            }[];
+                        } | null;
                     };
                 };
             };
