@@ -26,6 +26,8 @@ json::array list_json(const std::vector<std::string>& list) {
 json::object image_json(const KeptImage& image, const std::string& project) {
   const ImageRecord& record = image.image;
   const ImageConfig& config = record.config;
+  // Of a public image another project sees what it is, and not what others do with it.
+  const bool is_own = project == "*" || project == record.project;
   json::object body{{"id", image.id()},
                     {"names", list_json(record.names)},
                     {"digest", record.digest},
@@ -40,12 +42,11 @@ json::object image_json(const KeptImage& image, const std::string& project) {
                                             {"entrypoint", list_json(config.entrypoint)},
                                             {"cmd", list_json(config.cmd)}}},
                     {"made_at", utc_text(image.layer.made_ms)},
-                    {"used_at", utc_text(image.layer.used_ms)},
-                    {"in_use", image.layer.in_use},
+                    {"used_at", utc_text(is_own ? image.layer.used_ms : image.layer.made_ms)},
+                    {"in_use", is_own && image.layer.in_use},
                     {"public", record.is_public},
                     {"pinned", record.is_pinned}};
-  // Of a public image another project sees no more than that it is public.
-  if (project == "*" || project == record.project) body["project"] = record.project;
+  if (is_own) body["project"] = record.project;
   return body;
 }
 

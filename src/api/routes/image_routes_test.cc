@@ -61,6 +61,9 @@ TEST_F(ImageRoutesTest, AProjectSeesItsOwnImagesAndPublicOnes) {
   EXPECT_EQ(json::parse(send(Method::kGet, "/x:1", mine_).body).at("id"), json::value(kMine));
   EXPECT_THAT(send(Method::kGet, "/" + kMine, mine_).body, HasSubstr("\"project\":\"mine\""));
   EXPECT_THAT(send(Method::kGet, "/base:1", mine_).body, Not(HasSubstr("ops")));
+  test_.layers.in_use.insert(kPublic);
+  EXPECT_THAT(send(Method::kGet, "/base:1", mine_).body, HasSubstr("\"in_use\":false"));
+  EXPECT_THAT(send(Method::kGet, "/base:1", test_.admin_key).body, HasSubstr("\"in_use\":true"));
 }
 
 TEST_F(ImageRoutesTest, OnlyAnAdministratorPublishes) {
