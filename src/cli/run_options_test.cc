@@ -195,8 +195,10 @@ TEST(RunOptions, PackagesStartAPrivateServer) {
 
 TEST(RunOptions, PackagesNeedPythonOrNode) {
   ::unsetenv("GLOVEBOX_URL");
-  EXPECT_THAT(refusal({"--exec", "/bin/ls", "--with", "a"}), HasSubstr("not with --exec"));
-  EXPECT_THAT(refusal({"-c", "", "--lang", "bash", "--with", "a"}), HasSubstr("cannot be combined with bash"));
+  EXPECT_THAT(refusal({"--exec", "/bin/ls", "--with", "a"}),
+              HasSubstr("cannot be combined with --exec"));
+  EXPECT_THAT(refusal({"-c", "", "--lang", "bash", "--with", "a"}),
+              HasSubstr("cannot be combined with bash"));
   EXPECT_THAT(refusal({"-c", "", "--with", "../a"}), StartsWith("--with ../a: must name"));
   EXPECT_THAT(refusal({"-c", "", "--preload", "a"}), StartsWith("--preload: goes with"));
   EXPECT_THAT(refusal({"-c", "", "--lang", "node", "--with", "is-odd", "--preload", "is-odd"}),

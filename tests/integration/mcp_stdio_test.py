@@ -263,9 +263,17 @@ class PrivateServers(Relayed):
         self.assertEqual(assistant.process.wait(timeout=server.PATIENCE), 125)
 
     def test_settings_do_not_go_with_a_named_server(self):
-        assistant = self.start("--set", "mcp.timeout=7s", "--url", "http://127.0.0.1:1", env=self.nowhere)
-        self.assertEqual(assistant.process.wait(timeout=server.PATIENCE), 2)
-        self.assertIn(b"--set is for a private server", assistant.process.stderr.read())
+        ended = sealed.glovebox("mcp", "--set", "mcp.timeout=7s", "--url", self.server.url, env=self.nowhere)
+        self.assertEqual(ended.returncode, 2, ended)
+        self.assertIn(b"--set is for a private server", ended.stderr)
+
+    def test_settings_start_one_beside_another(self):
+        beside = {"GLOVEBOX_DATA_DIR": self.server.data}
+        assistant = self.start("--set", "mcp.timeout=7s", env=beside)
+        assistant.begin()
+        tools = assistant.answer_to(assistant.request("tools/list"))["result"]["tools"]
+        self.assertEqual(tools[0]["inputSchema"]["properties"]["timeout_s"]["maximum"], 7)
+        self.assertEqual(assistant.end(), 0)
 
 
 class Words(Relayed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -250,6 +251,19 @@ def test_sandboxes_and_templates_call_on_build_before_they_are_created(kind: str
         ]
         assert server.requests[0].json == {"template": "python", "dependencies": ["six"]}
         assert server.requests[2].json == {"template": "python-x", "dependencies": ["six"]}
+
+
+def test_a_build_is_shown_on_a_terminal(
+    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = lines(*WORDS, {"event": "layer", **LAYER})
+    with Scripted(answer(200, LAYER), built) as server, Caller(kind, server.url) as call:
+        assert call(lambda client: client.layers.build(["six"])).id == LAYER["id"]
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        assert call(lambda client: client.layers.build(["six"])).id == LAYER["id"]
+        assert "glovebox: " in capsys.readouterr().err
+        assert [one.headers.get("accept") for one in server.requests] == [None, "application/x-ndjson"]
 
 
 def test_the_result_reports_its_layer(kind: str) -> None:

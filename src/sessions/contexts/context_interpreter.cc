@@ -140,7 +140,8 @@ Task<> ContextInterpreter::start(Context& context) {
 Task<> ContextInterpreter::wait_until_ready(Context& context,
                                             std::unique_ptr<Attachment> attachment) {
   ContextOutput lines;
-  std::string said;
+  std::string error_said;
+  std::string written;
   const LanguageFacts& facts = language_facts(context.spec.language);
   const auto deadline = Clock::now() + facts.is_ready_within;
   while (true) {
@@ -154,18 +155,23 @@ Task<> ContextInterpreter::wait_until_ready(Context& context,
           // The runtime's own error message.
           if (const auto error = wire::parse_guest_result(line.result); error && error->is_error) {
             const boost::json::value* message = error->content.if_contains("message");
-            if (message != nullptr && message->is_string()) said = message->get_string().c_str();
+            if (message != nullptr && message->is_string()) {
+              error_said = message->get_string().c_str();
+            }
           }
         }
       } else if (chunk->stream == wire::Stream::kStderr) {
         context.read.err = end;
-        said += chunk->bytes.substr(0, 500 - std::min<std::size_t>(said.size(), 500));
+        written += chunk->bytes.substr(0, 500 - std::min<std::size_t>(written.size(), 500));
       } else {
         context.read.out = end;
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
       std::string why =
           "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
+      // A runtime writes its error to its error output as well.
+      std::string said = error_said.empty() ? written : error_said;
+      while (said.ends_with('\n')) said.pop_back();
       if (!said.empty()) why += ": " + printable(said);
       const bool is_missing = says_what_is_missing(said);
       if (is_missing) why += needs_package(facts);

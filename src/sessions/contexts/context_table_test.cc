@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // Sessions without a server around them.
@@ -189,12 +190,22 @@ TEST_F(ContextsTest, AContextThatCannotStartIsRefusedAndNotKept) {
 
   session->on_start = [](FakeProcess& process) {
     process.say(R"({"type":"error","name":"Error","message":"no such directory"})");
+    process.print("no such directory\n", wire::Stream::kStderr);
     process.exit(1);
     return Result<>();
   };
   const auto died = wait(table->create(spec));
   ASSERT_FALSE(died);
-  EXPECT_THAT(died.error().message(), HasSubstr("no such directory"));
+  EXPECT_THAT(died.error().message(), EndsWith("before it was ready: no such directory"));
+
+  session->on_start = [](FakeProcess& process) {
+    process.print("no such library\n", wire::Stream::kStderr);
+    process.exit(1);
+    return Result<>();
+  };
+  const auto failed = wait(table->create(spec));
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), EndsWith("before it was ready: no such library"));
   EXPECT_TRUE(table->list().empty());
   EXPECT_TRUE(session->all.empty());
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, List, Optional, Union
 
 from ..models.records import Layer, LayerCheck, PrunedLayers
+from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..requests import layers as requests
 from ..requests.arguments import Seconds
@@ -41,9 +42,11 @@ class Layers:
     ) -> Layer:
         """Installs packages ahead of time, for sandboxes of ``template`` (default ``"python"``), if needed.
 
-        ``on_build`` is called with a :class:`~glovebox.BuildProgress` for each step; ``on_build=print`` shows them.
-        Raises :class:`~glovebox.DependencyError` for packages that cannot be installed.
+        ``on_build`` is called with a :class:`~glovebox.BuildProgress` for each step: ``on_build=print``; without it
+        they are shown on a terminal. Raises :class:`~glovebox.DependencyError` for packages that cannot be
+        installed.
         """
+        on_build = build_callback(on_build, dependencies)
         request = requests.build(
             dependencies, template=template, request_timeout=request_timeout, is_live=on_build is not None
         )
