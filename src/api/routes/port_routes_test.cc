@@ -255,8 +255,8 @@ TEST_F(Ports, AWrongPassOpensNothing) {
   test_.sessions.known[id()].token = "secret-token";
   EXPECT_EQ(send({.target = page("3000/" + pass(3000, "secret-token") + "/")}).status, 200);
   for (const std::string& words :
-       {"3000/x/", "3000/" + pass(3001, "secret-token") + "/", "3000/" + pass(3000, "") + "/",
-        "0/" + pass(0, "secret-token") + "/"}) {
+       {std::string("3000/x/"), "3000/" + pass(3001, "secret-token") + "/",
+        "3000/" + pass(3000, "") + "/", "0/" + pass(0, "secret-token") + "/"}) {
     const auto refused = send({.target = page(words)});
     EXPECT_EQ(refused.status, 404) << words;
     EXPECT_THAT(refused.body, HasSubstr("\"port_not_found\""));
