@@ -167,7 +167,7 @@ Task<PortRoutes::SessionPtr> PortRoutes::session_of_page(const Request& request,
     return deps_.links.is_pass(pass, target, token, wall_clock_ms()) ? Rights::kResume
                                                                      : Rights::kNone;
   };
-  if (is_loaded_by_our_pages(request)) co_return nullptr;
+  if (target.port == 0 || is_loaded_by_our_pages(request)) co_return nullptr;
   std::string id = target.id;
   auto admission = co_await deps_.access.admit(std::move(id), std::move(rights_of));
   if (admission.verdict != routing::SandboxAccess::Verdict::kAdmitted) co_return nullptr;
