@@ -367,7 +367,7 @@ test("files are uploaded, edited, downloaded and shown", () => withSandbox((sand
   await exec(sandbox.id, "python3 -c \"import base64; open('dot.png','wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='))\"; head -c 100 /dev/urandom > noise.bin");
   const page = await at(one, box(sandbox, "files"));
   await settled(page);
-  const item = (name) => page.locator(`[role=treeitem][aria-label="${name}"]`), row = (name) => item(name).locator("> .tree-row");
+  const row = (name) => page.locator(`.tree-row[data-entry="${name}"]`);
   await row("notes.txt").click();
   const text = editor(page, "Text of notes.txt");
   await text.getByText("one").waitFor();
@@ -422,7 +422,7 @@ test("files are uploaded, edited, downloaded and shown", () => withSandbox((sand
   await page.getByRole("dialog").getByLabel("Name").fill("drawer");
   await page.keyboard.press("Enter");
   await row("drawer").waitFor();
-  await item("drawer").focus();
+  await row("drawer").focus();
   await page.keyboard.press("ArrowRight");
   await page.getByText("empty", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Actions for up.txt" }).click();

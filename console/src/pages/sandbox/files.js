@@ -85,16 +85,16 @@ export default function Files({ sandbox, base }) {
 
 // Arrow keys in the tree, as a tree has them.
 function treeKeys(event) {
-  const items = [...event.currentTarget.querySelectorAll("[role=treeitem]")], at = items.indexOf(event.target);
+  const items = [...event.currentTarget.querySelectorAll("[role=treeitem] > .tree-row")], at = items.indexOf(event.target);
   if (at < 0) return;
-  const open = event.target.getAttribute("aria-expanded"), click = () => event.target.querySelector(".tree-row").click();
+  const open = event.target.parentElement.getAttribute("aria-expanded");
   if (event.key === "ArrowDown") items[at + 1]?.focus();
   else if (event.key === "ArrowUp") items[at - 1]?.focus();
   else if (event.key === "Home") items[0].focus();
   else if (event.key === "End") items.at(-1).focus();
-  else if (event.key === "ArrowRight" && open === "false") click();
-  else if (event.key === "ArrowLeft" && open === "true") click();
-  else if (event.key === "Enter" || event.key === " ") click();
+  else if (event.key === "ArrowRight" && open === "false") event.target.click();
+  else if (event.key === "ArrowLeft" && open === "true") event.target.click();
+  else if (event.key === "Enter" || event.key === " ") event.target.click();
   else return;
   event.preventDefault();
 }
@@ -124,8 +124,8 @@ function Entry({ entry, base, chosen, version, again, level, first }) {
     again();
   } });
   // What is dropped on a folder goes into it.
-  return html`<li role="treeitem" data-folder=${folder && !entry.path_base64 ? entry.path : null} aria-expanded=${folder ? String(open.value) : null} aria-selected=${active ? "true" : "false"} aria-level=${level} tabindex=${active || first ? 0 : -1} aria-label=${entry.name}>
-    <div class="tree-row" style=${{ paddingLeft: 10 + (level - 1) * 14 + "px" }} onClick=${click}>
+  return html`<li role="treeitem" data-folder=${folder && !entry.path_base64 ? entry.path : null} aria-expanded=${folder ? String(open.value) : null} aria-selected=${active ? "true" : "false"} aria-level=${level}>
+    <div class="tree-row" role="button" tabindex=${active || first ? 0 : -1} data-entry=${entry.name} style=${{ paddingLeft: 10 + (level - 1) * 14 + "px" }} onClick=${click}>
       <span class=${classes("turn", folder && open.value && "open")}>${folder && html`<${Icon} name="right" size=${12} />`}</span><${Icon} name=${folder ? "folder" : entry.type === "symlink" ? "link" : "file"} size=${14} /><span class="cut grow">${entry.name}</span>
       ${!folder && html`<span class="dim num size">${bytes(entry.size)}</span>`}</div>
     <span class="tree-menu"><${Menu} label=${t.files.actions_of(entry.name)} items=${[folder && { name: t.files.open_folder, icon: "folder", action: () => setQuery({ at: entry.path, file: null }, { replace: false }) },
