@@ -35,7 +35,7 @@ export const t = {
     unreachable: "The server does not answer.", unreachable_advice: "Check that it runs (glovebox serve) and that this computer reaches it.", status: (status) => `The server refused this (HTTP ${status}).`,
     retry_after: (seconds) => `Try again in ${s(seconds, "second")}.`, request_id: "Request", page_title: "The page did not load", page_not_loaded: "This page could not be loaded. The server may have been upgraded.", reload: "Load the console again",
     advice: {
-      session_over: "Sign in again.", csrf: "Load the page again.", same_origin_required: "Open the console at the server's own address (server.public_url).", permission_denied: "Use a key that may do this, or ask an administrator.",
+      session_over: "Sign in again.", csrf: "Load the page again.", same_origin_required: "Open the console at the server's own address (server.public_url).", permission_denied: "Use a key that may do this, or ask an administrator.", admin_only: "Sign in with an administrator's key, or ask an administrator.", image_in_use: "End the sandboxes made of it; shortly afterwards it can be removed.",
       name_taken: "Choose another name.", not_found: "It may have ended. Load the list again.", dependencies_failed: "Read the installer's message, and check the names and versions.", no_space: "Remove snapshots or old runs: glovebox gc",
     },
   },

@@ -21,6 +21,17 @@ class Console(server.Served):
     settings = {"net.ceiling": "all"}
     files = ["texts", "pages", "flows", "attacks"]
 
+    @classmethod
+    def prepare(cls):
+        # Images and packages of the host would be shown, too.
+        cls.place = tempfile.mkdtemp(prefix="gbx-test-")
+        os.chmod(cls.place, 0o755)
+        cls.env = {"GLOVEBOX_LAYERS_DIR": os.path.join(cls.place, "layers")}
+
+    @classmethod
+    def tidy(cls):
+        shutil.rmtree(cls.place, ignore_errors=True)
+
     def cases(self, name, **more):
         with self.server.client() as client:
             console = client.get("/console/")
@@ -51,16 +62,12 @@ class Named(Console):
 
     @classmethod
     def prepare(cls):
-        cls.place = tempfile.mkdtemp(prefix="gbx-test-")
+        super().prepare()
         cert, key = (os.path.join(cls.place, name) for name in ("cert.pem", "key.pem"))
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=" + cls.name], check=True, capture_output=True)
         os.chmod(key, 0o600)
         cls.settings = {**cls.settings, "server.tls_cert": cert, "server.tls_key": key}
-
-    @classmethod
-    def tidy(cls):
-        shutil.rmtree(cls.place)
 
     def cases(self, name, **more):
         here = self.server.url.partition("://")[2]

@@ -367,7 +367,7 @@ test("files are uploaded, edited, downloaded and shown", () => withSandbox((sand
   await exec(sandbox.id, "python3 -c \"import base64; open('dot.png','wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='))\"; head -c 100 /dev/urandom > noise.bin");
   const page = await at(one, box(sandbox, "files"));
   await settled(page);
-  const row = (name) => page.locator(`.tree-row[aria-label="${name}"]`);
+  const row = (name) => page.locator(`.tree-row[data-entry="${name}"]`);
   await row("notes.txt").click();
   const text = editor(page, "Text of notes.txt");
   await text.getByText("one").waitFor();

@@ -152,6 +152,24 @@ test("nothing is asked for while the tab is hidden", async () => {
   await one.close();
 });
 
+test("nothing moves where the system asks for that", async () => {
+  const moving = async (page) => {
+    await settled(page);
+    await page.getByRole("textbox", { name: "Code" }).click();
+    await page.locator(".connection .pulse").waitFor();
+    return page.evaluate(() => {
+      const cursors = document.querySelector(".editor .host").shadowRoot.querySelector(".cm-cursorLayer");
+      return [document.querySelector(".connection .pulse"), cursors].map((one) => { const style = getComputedStyle(one); return style.animationName !== "none" && parseFloat(style.animationDuration) > 0; });
+    });
+  };
+  const calm = await person(), lively = await person({ reducedMotion: "no-preference" });
+  assert.deepEqual(await moving(await at(calm, "/playground")), [false, false]);
+  // Control.
+  assert.deepEqual(await moving(await at(lively, "/playground")), [true, true]);
+  await calm.close();
+  await lively.close();
+});
+
 test("everything is there by the keyboard", async () => {
   const one = await person(), page = await at(one, "/");
   await settled(page);

@@ -51,6 +51,13 @@ test("a port opens in a tab, works by itself, and reaches nothing of the console
     assert.notEqual(tried.worker, "registered");
     assert.equal((await api("GET", "/v1/keys")).keys.filter((key) => key.name === "forged").length, 0);
     assert.equal(await tab.evaluate(() => window.opener), null);
+    // The page's policy would take a script from there for one of its own: the server does not give it.
+    const loaded = await page.evaluate((source) => new Promise((done) => {
+      const script = document.createElement("script");
+      Object.assign(script, { src: source, onload: () => done("loaded"), onerror: () => done("refused") });
+      document.head.append(script);
+    }), new URL("own.js", tab.url()).href);
+    assert.equal(loaded, "refused");
     // The link is worth nothing any more; the address without its pass neither.
     const thief = await person();
     thief.expect(/.*/s);

@@ -91,7 +91,7 @@ export function Problem({ error, retry }) {
 export function Loaded({ data, children, lines = 3 }) {
   if (data.value !== null) return html`${data.error && html`<${Problem} error=${data.error} retry=${data.reload} />`}${children(data.value)}`;
   if (data.error) return html`<${Problem} error=${data.error} retry=${data.reload} />`;
-  return html`<div class="stack tight" aria-busy="true" aria-label=${t.loading}>${Array.from({ length: lines }, (_, i) => html`<div class="skeleton" key=${i} style=${{ height: "34px", opacity: 1 - i * 0.22 }}></div>`)}</div>`;
+  return html`<div class="stack tight" role="status" aria-busy="true" aria-label=${t.loading}>${Array.from({ length: lines }, (_, i) => html`<div class="skeleton" key=${i} style=${{ height: "34px", opacity: 1 - i * 0.22 }}></div>`)}</div>`;
 }
 
 // --- Pages ----------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ export function createEditor(root, { text, label, readOnly, onChange, onRun, onS
     state: EditorState.create({
       doc: text,
       extensions: [
-        keymap.of(commands), lineNumbers(), highlightActiveLineGutter(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion(), highlightActiveLine(),
+        keymap.of(commands), lineNumbers(), highlightActiveLineGutter(), highlightSpecialChars(), history(), drawSelection({ cursorBlinkRate: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 1200 }), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion(), highlightActiveLine(),
         indentUnit.of("    "), keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
         look, syntaxHighlighting(colours), typedOverSelection, language.of([]), editable.of([EditorState.readOnly.of(Boolean(readOnly))]), EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),

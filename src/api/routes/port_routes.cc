@@ -46,6 +46,14 @@ Result<std::uint16_t> port_of(const Request& request) {
   return *port;
 }
 
+// The console's policy lets it load scripts of its own origin, where these addresses are. Requests
+// of a port's own pages are cross-site to browsers.
+bool is_loaded_by_our_pages(const Request& request) {
+  const bool is_opened = request.header("Sec-Fetch-Mode") == "navigate" &&
+                         request.header("Sec-Fetch-Dest") == "document";
+  return request.header("Sec-Fetch-Site") == "same-origin" && !is_opened;
+}
+
 // The same for a wrong pass and for a sandbox that does not exist.
 Response refuse_pass() {
   return Response::refuse(404, "port_not_found",
@@ -159,6 +167,7 @@ Task<PortRoutes::SessionPtr> PortRoutes::session_of_page(const Request& request,
     return deps_.links.is_pass(pass, target, token, wall_clock_ms()) ? Rights::kResume
                                                                      : Rights::kNone;
   };
+  if (target.port == 0 || is_loaded_by_our_pages(request)) co_return nullptr;
   std::string id = target.id;
   auto admission = co_await deps_.access.admit(std::move(id), std::move(rights_of));
   if (admission.verdict != routing::SandboxAccess::Verdict::kAdmitted) co_return nullptr;

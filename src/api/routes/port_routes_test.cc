@@ -234,6 +234,14 @@ TEST_F(Ports, InABrowserAPassOpensOnePortWithAnOriginOfItsOwn) {
   EXPECT_THAT(heard, Not(HasSubstr(page.substr(base.size(), 40))));
   EXPECT_EQ(send({.target = page + "sw.js", .headers = {{"Service-Worker", "script"}}}).status,
             403);
+  // The console's pages may open it, and load nothing of it as their own.
+  http::Headers of_console{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Dest", "script"}};
+  EXPECT_EQ(send({.target = page + "own.js", .headers = of_console}).status, 404);
+  of_console.set("Sec-Fetch-Mode", "navigate");
+  of_console.set("Sec-Fetch-Dest", "iframe");
+  EXPECT_EQ(send({.target = page, .headers = of_console}).status, 404);
+  of_console.set("Sec-Fetch-Dest", "document");
+  EXPECT_EQ(send({.target = page, .headers = of_console}).status, 302);
 }
 
 TEST_F(Ports, AWrongPassOpensNothing) {
@@ -247,8 +255,8 @@ TEST_F(Ports, AWrongPassOpensNothing) {
   test_.sessions.known[id()].token = "secret-token";
   EXPECT_EQ(send({.target = page("3000/" + pass(3000, "secret-token") + "/")}).status, 200);
   for (const std::string& words :
-       {"3000/x/", "3000/" + pass(3001, "secret-token") + "/", "3000/" + pass(3000, "") + "/",
-        "0/" + pass(0, "secret-token") + "/"}) {
+       {std::string("3000/x/"), "3000/" + pass(3001, "secret-token") + "/",
+        "3000/" + pass(3000, "") + "/", "0/" + pass(0, "secret-token") + "/"}) {
     const auto refused = send({.target = page(words)});
     EXPECT_EQ(refused.status, 404) << words;
     EXPECT_THAT(refused.body, HasSubstr("\"port_not_found\""));

@@ -125,7 +125,7 @@ function Entry({ entry, base, chosen, version, again, level, first }) {
   } });
   // What is dropped on a folder goes into it.
   return html`<li role="treeitem" data-folder=${folder && !entry.path_base64 ? entry.path : null} aria-expanded=${folder ? String(open.value) : null} aria-selected=${active ? "true" : "false"} aria-level=${level}>
-    <div class="tree-row" tabindex=${active || first ? 0 : -1} aria-label=${entry.name} style=${{ paddingLeft: 10 + (level - 1) * 14 + "px" }} onClick=${click}>
+    <div class="tree-row" role="button" tabindex=${active || first ? 0 : -1} data-entry=${entry.name} style=${{ paddingLeft: 10 + (level - 1) * 14 + "px" }} onClick=${click}>
       <span class=${classes("turn", folder && open.value && "open")}>${folder && html`<${Icon} name="right" size=${12} />`}</span><${Icon} name=${folder ? "folder" : entry.type === "symlink" ? "link" : "file"} size=${14} /><span class="cut grow">${entry.name}</span>
       ${!folder && html`<span class="dim num size">${bytes(entry.size)}</span>`}</div>
     <span class="tree-menu"><${Menu} label=${t.files.actions_of(entry.name)} items=${[folder && { name: t.files.open_folder, icon: "folder", action: () => setQuery({ at: entry.path, file: null }, { replace: false }) },
