@@ -58,7 +58,7 @@ constexpr Command kCommands[] = {
     {"key", "Create, show, list and revoke the keys of a server", nullptr},
     {"template", "List, create, delete and check templates", template_command},
     {"layers", "List, build, check and prune installed package sets", nullptr},
-    {"image", "Load, import, list, publish and remove images", nullptr},
+    {"image", "Pull, load, import, list, publish and remove images", nullptr},
     {"gc", "Remove expired records of a server now", nullptr},
     {"bench", "Measure a server beside bwrap, runc and docker", bench_command},
     {"doctor", "Check what this host supports and how to fix what is missing", doctor_command},

@@ -192,6 +192,9 @@ int run_remotely(const RunOptions& options) {
   if (options.json) args.emplace_back("--json");
   if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
   if (options.is_private) args.emplace_back("--private");
+  if (!options.image.empty()) {
+    args.insert(args.end(), {"--image", options.image, "--pull", options.pull});
+  }
   if (options.language == "python") args.emplace_back("--python");
   if (!options.dependencies.empty() && !options.dependencies.host_packages) {
     args.emplace_back("--no-host-packages");

@@ -74,6 +74,10 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               "run in an image, one of `glovebox image list`, with its own interpreter; without a "
               "program its ENTRYPOINT and CMD",
               &typed.image},
+             {"--pull", "WHEN",
+              "with --image: pull it from its registry when it is missing (default), always or "
+              "never",
+              &typed.pull},
              {"--reuse", "MODE",
               "on a server: sandbox, to share one with other runs of Python code that have the "
               "same "

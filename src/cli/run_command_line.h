@@ -15,7 +15,7 @@ namespace glovebox::cli {
 // As typed; parse_run_options() checks them and gives them types.
 struct RunCommandLine {
   std::string file, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout, cpu_time,
-      memory, cpus, pids, disk, output_limit, workdir, template_name, image, reuse;
+      memory, cpus, pids, disk, output_limit, workdir, template_name, image, pull, reuse;
   std::optional<std::string> code;
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
       net_deny, args;

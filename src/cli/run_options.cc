@@ -376,6 +376,11 @@ Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options
   options.url = typed.where.server.url;
   options.template_name = typed.template_name;
   options.image = typed.image;
+  options.pull = typed.pull.empty() ? "missing" : typed.pull;
+  if (!typed.pull.empty() && typed.image.empty()) return invalid_run_option("--pull needs --image");
+  if (options.pull != "missing" && options.pull != "always" && options.pull != "never") {
+    return invalid_run_option("--pull must be missing, always or never, not '" + typed.pull + "'");
+  }
   const bool needs_server = typed.packages.is_given() || !typed.image.empty();
   options.is_private = !options.is_remote && needs_server;
   options.is_remote = options.is_remote || options.is_private;

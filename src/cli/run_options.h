@@ -31,6 +31,7 @@ struct RunOptions {
   net::NetPolicy net;         // --net and --net-deny
   Dependencies dependencies;  // --with, --requirements, --lock, --preload
   std::string image;          // --image; empty: the host's files
+  std::string pull;           // --pull: missing, always or never
   // Packages and images need a server and none was named: a private server is started for this run.
   bool is_private = false;
 };

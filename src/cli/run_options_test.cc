@@ -107,6 +107,8 @@ TEST(RunOptions, EveryMistakeIsReported) {
   EXPECT_THAT(refusal({"/no/such.py"}), HasSubstr("No such file"));
   EXPECT_THAT(refusal({"/tmp"}), HasSubstr("by its extension"));
   EXPECT_THAT(refusal({"-c", "", "--engine", "docker"}), HasSubstr("jail, process"));
+  EXPECT_THAT(refusal({"-c", "", "--pull", "always"}), HasSubstr("--image"));
+  EXPECT_THAT(refusal({"-c", "", "--image", "x", "--pull", "soon"}), HasSubstr("missing, always"));
   EXPECT_THAT(refusal({"-c", "", "--min-grade", "best"}), HasSubstr("unknown grade"));
   EXPECT_THAT(refusal({"-c", "", "--mount", "ro:/no/such/dir"}), HasSubstr("No such file"));
   EXPECT_THAT(refusal({"-c", "", "--mount", "/tmp"}), HasSubstr("expected "));

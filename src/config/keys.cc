@@ -95,6 +95,12 @@ constexpr Key kKeys[] = {
     {"images.disk_ceiling", Kind::kSize, &Settings::image_disk_ceiling, "40G",
      "Disk that all images may take; a project may use a quarter of it. The images that were not "
      "used for longest are removed first; 0: no limit"},
+    {"images.registries", Kind::kList, &Settings::image_registries,
+     "docker.io,ghcr.io,quay.io,mcr.microsoft.com",
+     "Registries that images may be pulled from, like registry.example:5000 or "
+     "https://registry.example?host=auth.example&ca=/etc/ca.pem; empty: none"},
+    {"images.pull_timeout", Kind::kDuration, &Settings::image_pull_timeout, "30m",
+     "Time limit of fetching one image", 1 * kSecond, 24 * kHour},
 
     {"zygotes.max_age", Kind::kDuration, &Settings::zygote_max_age, "1h",
      "Age at which a zygote is replaced; off: never", 0, kYear},

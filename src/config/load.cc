@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "config/image_registries.h"
 #include "config/network.h"
 #include "config/package_index.h"
 #include "config/toml_file.h"
@@ -186,6 +187,13 @@ Result<> check_network(const Settings& settings, const SettingTable& table) {
   return check("net.resolvers", parse_name_servers(settings.net_resolvers));
 }
 
+Result<> check_registries(const Settings& settings, const SettingTable& table) {
+  const auto checked = parse_image_registries(settings.image_registries);
+  if (checked) return {};
+  constexpr const char* kName = "images.registries";
+  return bad_setting(kName + origin_of(table, kName) + " " + checked.error().message());
+}
+
 // Words that mean something to builds of packages only.
 Result<> check_indexes(const Settings& settings, const SettingTable& table) {
   const Result<> checked = check_index_settings(settings);
@@ -247,6 +255,7 @@ Result<> check_together(const Settings& settings, const SettingTable& table) {
                        settings.public_url.substr(0, 100) + "'");
   }
   TRY_OK(check_network(settings, table));
+  TRY_OK(check_registries(settings, table));
   return check_indexes(settings, table);
 }
 

@@ -47,8 +47,10 @@ struct Settings {
   std::uint64_t session_overcommit = 0;
   std::uint64_t max_snapshots = 0;  // of one project
   std::uint64_t snapshot_max = 0;
-  std::uint64_t image_max_size = 0;      // of one, and of an archive
-  std::uint64_t image_disk_ceiling = 0;  // of all
+  std::uint64_t image_max_size = 0;           // of one, and of an archive
+  std::uint64_t image_disk_ceiling = 0;       // of all
+  std::vector<std::string> image_registries;  // see image_registries.h
+  std::chrono::milliseconds image_pull_timeout{};
   // [zygotes]; 0: never for that reason
   std::chrono::milliseconds zygote_max_age{};
   std::uint64_t zygote_max_forks = 0;

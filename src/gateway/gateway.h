@@ -23,7 +23,9 @@ struct GatewayOptions {
   net::NetCeiling ceiling;
   // For networks of package builds, instead of `ceiling`; an error: why there are none.
   Result<net::NetCeiling> build_ceiling =
-      fail(Errc::kPolicy, "no package index is configured (deps.index_url, deps.enabled)");
+      fail(Errc::kPolicy,
+           "no package index and no registry is configured (deps.index_url, deps.enabled, "
+           "images.registries)");
   std::string hosts = "/etc/hosts";  // used for builds only
   ResolverOptions resolver;
   std::size_t max_open = 1024;               // relays of one sandbox

@@ -153,7 +153,9 @@ class Contents {
 std::vector<std::string> spelled(const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& name : names) {
-    if (auto one = parse_image_name(name)) out.push_back(std::move(*one));
+    auto one = parse_image_name(name);
+    // What an archive says of its digest is not what a registry says.
+    if (one && !has_digest(*one)) out.push_back(std::move(*one));
   }
   return out;
 }
@@ -167,11 +169,23 @@ Result<> check_platform(const std::string& platform) {
 
 // ---- OCI ---------------------------------------------------------------------------------------
 
+bool is_for_this_host(const Descriptor& one) {
+  return one.platform.empty() || one.platform == own_platform();
+}
+
+// Of an image's own index: the first that fits, as other tools take it.
+Result<Descriptor> choose_first(const std::vector<Descriptor>& all) {
+  for (const Descriptor& one : all) {
+    if (is_for_this_host(one)) return one;
+  }
+  return fail(Errc::kInvalidArgument, "the archive has no image for " + own_platform());
+}
+
 // The one manifest for this platform that has this name, if one is asked for.
 Result<Descriptor> choose(const std::vector<Descriptor>& all, const std::string& name) {
   std::vector<const Descriptor*> fitting;
   for (const Descriptor& one : all) {
-    if (!one.platform.empty() && one.platform != own_platform()) continue;
+    if (!is_for_this_host(one)) continue;
     if (!name.empty() && spelled({one.name}) != std::vector<std::string>{name}) continue;
     fitting.push_back(&one);
   }
@@ -199,7 +213,8 @@ Result<ArchivedImage> read_oci(const Contents& contents, const File& index,
   for (unsigned depth = 0;; ++depth) {
     if (depth >= kMaxIndexDepth) return malformed_archive("its indexes are nested too deeply");
     TRY(const std::vector<Descriptor> all, parse_index(text));
-    TRY(const Descriptor chosen, choose(all, depth == 0 ? name : ""));
+    TRY(const Descriptor chosen, depth == 0 ? choose(all, name) : choose_first(all));
+    if (depth == 0) image.manifest = chosen.sha256;
     for (const Descriptor& one : all) {
       const std::vector<std::string> its = spelled({one.name});
       const bool is_new =

@@ -23,6 +23,7 @@ struct ArchivedLayer {
 struct ArchivedImage {
   std::vector<std::string> names;  // in their one spelling
   std::string digest;              // SHA-256 of its configuration
+  std::string manifest{};  // of the manifest or index that index.json names; empty: Docker's form
   ImageConfig config;
   std::vector<ArchivedLayer> layers;  // bottom first
 };

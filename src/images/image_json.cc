@@ -1,5 +1,6 @@
 #include "images/image_json.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
@@ -14,6 +15,27 @@ namespace json = boost::json;
 using wire::ObjectReader;
 
 constexpr std::uint64_t kMostSeconds = 10ull * 365 * 86'400;
+constexpr std::size_t kMaxCredential = 16 * 1024;  // tokens of clouds have a few kilobytes
+
+Result<RegistryCredentials> credentials_of(const json::value& value) {
+  TRY(ObjectReader fields, ObjectReader::open(value, "credentials"));
+  RegistryCredentials credentials;
+  TRY(auto username, fields.text("username", kMaxCredential));
+  TRY(auto password, fields.text("password", kMaxCredential));
+  TRY(auto identity_token, fields.text("identity_token", kMaxCredential));
+  TRY(auto registry_token, fields.text("registry_token", kMaxCredential));
+  TRY_OK(fields.finish());
+  credentials.username = std::move(username).value_or("");
+  credentials.password = std::move(password).value_or("");
+  credentials.identity_token = std::move(identity_token).value_or("");
+  credentials.registry_token = std::move(registry_token).value_or("");
+  // It becomes a header as it is.
+  const std::string& token = credentials.registry_token;
+  const bool is_plain =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  if (!is_plain) return fields.bad("registry_token", "has a character that no token has");
+  return credentials;
+}
 
 json::array list_json(const std::vector<std::string>& list) {
   json::array out;
@@ -61,6 +83,21 @@ Result<ImagePrune> parse_image_prune(std::string_view body) {
   prune.unused_for = std::chrono::seconds(unused.value_or(0));
   prune.dry_run = dry_run.value_or(false);
   return prune;
+}
+
+Result<PullRequest> parse_pull_request(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  PullRequest wanted;
+  TRY(const auto name, fields.text("name", kMaxImageName));
+  const json::value* credentials = fields.take("credentials");
+  TRY_OK(fields.finish());
+  if (!name) return fields.bad("name", "is missing");
+  TRY(wanted.reference, parse_image_reference(*name));
+  if (credentials != nullptr) {
+    TRY(wanted.credentials, credentials_of(*credentials));
+  }
+  return wanted;
 }
 
 Result<ImageService::Change> parse_image_change(std::string_view body) {

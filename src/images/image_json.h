@@ -14,6 +14,9 @@ boost::json::object image_json(const KeptImage& image, const std::string& projec
 
 // All kInvalidArgument.
 Result<ImagePrune> parse_image_prune(std::string_view body);
+// {"name", "credentials": {"username", "password", "identity_token", "registry_token"}}, without
+// the project.
+Result<PullRequest> parse_pull_request(std::string_view body);
 Result<ImageService::Change> parse_image_change(std::string_view body);
 
 }  // namespace glovebox::images

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "images/image_archive.h"
+#include "images/image_fetch.h"
 #include "images/image_name.h"
 #include "store/sha256.h"
 
@@ -95,16 +96,112 @@ Result<std::uint64_t> ImageService::room_of(const std::string& project) const {
 Task<LoadedImage> ImageService::load(LoadRequest wanted, ImageSource& source,
                                      ImageProgress& progress,
                                      std::shared_ptr<node::CancelFlag> cancel) {
-  if (loading_.contains(wanted.project) || loading_.size() >= ImageServiceOptions::kMostAtOnce) {
-    co_return fail(Errc::kResourceExhausted,
-                   loading_.contains(wanted.project)
-                       ? "the project is loading another image; try again when it is done"
-                       : "other projects are loading images; try again when they are done");
-  }
+  CO_TRY_OK(check_free(wanted.project));
   const Claim claim(loading_, wanted.project);
   CO_TRY_OK(co_await catalog_.load());
   CO_TRY(const std::uint64_t room, room_of(wanted.project));
   CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(source, progress, cancel));
+  co_return co_await keep_in_turn(std::move(wanted), std::move(file), room, progress, cancel);
+}
+
+Result<> ImageService::check_free(const std::string& project) const {
+  if (loading_.contains(project)) {
+    return fail(Errc::kResourceExhausted,
+                "the project is loading another image; try again when it is done");
+  }
+  if (loading_.size() >= ImageServiceOptions::kMostAtOnce) {
+    return fail(Errc::kResourceExhausted,
+                "other projects are loading images; try again when they are done");
+  }
+  return {};
+}
+
+Result<config::ImageRegistry> ImageService::registry_of(const ImageReference& reference) const {
+  std::string known;
+  for (const config::ImageRegistry& one : options_.registries) {
+    if (one.name == reference.registry) return one;
+    known += " " + one.name;
+  }
+  return fail(Errc::kPolicy, "images cannot be pulled from " + reference.registry +
+                                 ": it is none of the registries that the administrator allows "
+                                 "(images.registries:" +
+                                 (known.empty() ? " none" : known) + ")");
+}
+
+Task<LoadedImage> ImageService::pull(PullRequest wanted, ImageProgress& progress,
+                                     std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY_OK(registry_of(wanted.reference));
+  CO_TRY_OK(check_free(wanted.project));
+  const Claim claim(loading_, wanted.project);
+  CO_TRY_OK(co_await catalog_.load());
+  CO_TRY(const std::uint64_t room, room_of(wanted.project));
+  LoadedImage loaded;
+  CO_TRY(std::shared_ptr<const ArchiveFile> file,
+         co_await fetch(wanted, room, loaded, progress, cancel));
+  if (!file) co_return loaded;
+  LoadRequest as_archive{
+      .project = wanted.project, .name = wanted.reference.name, .sha256 = wanted.reference.sha256};
+  co_return co_await keep_in_turn(std::move(as_archive), std::move(file), room, progress, cancel);
+}
+
+Task<std::shared_ptr<const ArchiveFile>> ImageService::fetch(
+    PullRequest& wanted, std::uint64_t room, LoadedImage& loaded, ImageProgress& progress,
+    std::shared_ptr<node::CancelFlag> cancel) {
+  FetchWanted fetch_wanted{.project = wanted.project,
+                           .reference = wanted.reference,
+                           .registry = {},
+                           .credentials = std::move(wanted.credentials),
+                           .most_bytes = std::min(room, options_.max_bytes),
+                           .timeout = options_.pull_timeout};
+  CO_TRY(fetch_wanted.registry, registry_of(wanted.reference));
+  packages::BuildSandbox::Host host{services_.io, services_.sessions, life_};
+  CO_TRY(const std::unique_ptr<ImageFetch> fetch,
+         co_await ImageFetch::begin(std::move(host), std::move(fetch_wanted), progress, cancel));
+  const std::string& name = wanted.reference.name;
+  std::string id = layer_of(wanted.project, fetch->found().config);
+  if (const KeptImage* known = catalog_.find_id(id)) {
+    const auto& names = known->image.names;
+    const bool has_name = std::find(names.begin(), names.end(), name) != names.end();
+    // The name of a digest is proven by the bytes that have it, not by what the fetch program says.
+    if (has_name || wanted.reference.sha256.empty()) {
+      (void)co_await fetch->end();
+      std::vector<std::string> its = {name};
+      CO_TRY(loaded, co_await add_names(std::move(id), wanted.project, std::move(its)));
+      co_return std::shared_ptr<const ArchiveFile>();
+    }
+  }
+  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(*fetch, progress, cancel));
+  (void)co_await fetch->end();
+  co_return file;
+}
+
+Task<LoadedImage> ImageService::add_names(std::string id, std::string project,
+                                          std::vector<std::string> names) {
+  const KeptImage* known = catalog_.find_id(id);
+  if (known == nullptr) co_return fail(Errc::kUnavailable, "the image was removed meanwhile");
+  ImageRecord record = known->image;
+  std::vector<std::string> added;
+  for (const std::string& name : names) {
+    auto& its = record.names;
+    if (std::find(its.begin(), its.end(), name) == its.end()) added.push_back(name);
+  }
+  CO_TRY_OK(check_may_be_named(record, added));
+  record.names.insert(record.names.end(), added.begin(), added.end());
+  if (record.names.size() > ImageRecord::kMostNames) {
+    co_return fail(Errc::kInvalidArgument, "the image has too many names");
+  }
+  if (!added.empty()) CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
+  CO_TRY_OK(co_await move_names(id, std::move(project), std::move(names)));
+  known = catalog_.find_id(id);
+  if (known == nullptr) co_return fail(Errc::kUnavailable, "the image was removed meanwhile");
+  LoadedImage loaded{.image = *known, .is_new = false};
+  co_return loaded;
+}
+
+Task<LoadedImage> ImageService::keep_in_turn(LoadRequest wanted,
+                                             std::shared_ptr<const ArchiveFile> file,
+                                             std::uint64_t room, ImageProgress& progress,
+                                             std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY_OK(co_await unpacking_lock_->lock(cancel));
   struct Unlock {
     std::shared_ptr<node::AsyncFifoLock> lock;
@@ -134,49 +231,41 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
     co_return fail(Errc::kInvalidArgument, "the archive does not say the image's name; say it");
   }
   const std::string id = layer_of(wanted.project, found.digest);
-  LoadedImage loaded;
-  if (const KeptImage* known = catalog_.find_id(id)) {
-    loaded.is_new = false;
-    ImageRecord record = known->image;
-    std::vector<std::string> added;
-    for (const std::string& name : names) {
-      auto& its = record.names;
-      if (std::find(its.begin(), its.end(), name) == its.end()) added.push_back(name);
-    }
-    CO_TRY_OK(check_may_be_named(record, added));
-    record.names.insert(record.names.end(), added.begin(), added.end());
-    if (record.names.size() > ImageRecord::kMostNames) {
-      co_return fail(Errc::kInvalidArgument, "the image has too many names");
-    }
-    CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
-  } else {
-    ImageRecord record;
-    record.project = wanted.project;
-    record.names = names;
-    record.digest = found.digest;
-    record.config = found.config;
-    record.layers = found.layers.size();
-    // Before anything is unpacked: a record that does not fit is refused at once.
-    CO_TRY_OK(image_note(record));
-    auto kept_record = std::make_shared<ImageRecord>(std::move(record));
-    ImageUnpacking::MakeNote note = [kept_record](const UnpackedImage& unpacked) {
-      kept_record->devices = unpacked.devices;
-      kept_record->capabilities = unpacked.capabilities;
-      return image_note(*kept_record);
-    };
-    ImageUnpacking::Wanted unpacking{
-        .id = id, .project = wanted.project, .most_bytes = room, .patience = options_.patience};
-    const auto began = Clock::now();
-    CO_TRY(UnpackedImage unpacked,
-           co_await unpacking_.unpack(std::move(unpacking), std::move(found), std::move(file),
-                                      std::move(note), progress, cancel));
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
-    log::info("image loaded", {{"image", id},
-                               {"project", wanted.project},
-                               {"bytes", std::to_string(unpacked.layer.bytes)},
-                               {"ms", std::to_string(took.count())}});
-    catalog_.add({std::move(unpacked.layer), *kept_record});
+  if (!wanted.sha256.empty() && found.manifest != wanted.sha256) {
+    co_return fail(Errc::kInvalidArgument,
+                   "the image is not sha256:" + wanted.sha256 + ", but sha256:" + found.manifest);
   }
+  if (catalog_.find_id(id) != nullptr) {
+    std::string known = id;
+    co_return co_await add_names(std::move(known), wanted.project, std::move(names));
+  }
+  LoadedImage loaded;
+  ImageRecord record;
+  record.project = wanted.project;
+  record.names = names;
+  record.digest = found.digest;
+  record.config = found.config;
+  record.layers = found.layers.size();
+  // Before anything is unpacked: a record that does not fit is refused at once.
+  CO_TRY_OK(image_note(record));
+  auto kept_record = std::make_shared<ImageRecord>(std::move(record));
+  ImageUnpacking::MakeNote note = [kept_record](const UnpackedImage& unpacked) {
+    kept_record->devices = unpacked.devices;
+    kept_record->capabilities = unpacked.capabilities;
+    return image_note(*kept_record);
+  };
+  ImageUnpacking::Wanted unpacking{
+      .id = id, .project = wanted.project, .most_bytes = room, .patience = options_.patience};
+  const auto began = Clock::now();
+  CO_TRY(UnpackedImage unpacked,
+         co_await unpacking_.unpack(std::move(unpacking), std::move(found), std::move(file),
+                                    std::move(note), progress, cancel));
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+  log::info("image loaded", {{"image", id},
+                             {"project", wanted.project},
+                             {"bytes", std::to_string(unpacked.layer.bytes)},
+                             {"ms", std::to_string(took.count())}});
+  catalog_.add({std::move(unpacked.layer), *kept_record});
   CO_TRY_OK(co_await move_names(id, wanted.project, names));
   CO_TRY_OK(co_await make_room(id));
   const KeptImage* kept = catalog_.find_id(id);

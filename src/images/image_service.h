@@ -1,5 +1,6 @@
-// The images of this host: loads them from what clients send, finds them for requests, and makes
-// room. An image belongs to the project that loaded it; an administrator may make it public.
+// The images of this host: loads them from what clients send or registries have, finds them for
+// requests, and makes room. An image belongs to the project that loaded it; an administrator may
+// make it public.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,8 +13,12 @@
 #include <vector>
 
 #include "base/task.h"
+#include "config/image_registries.h"
 #include "images/image_catalog.h"
+#include "images/image_name.h"
+#include "images/image_source.h"
 #include "images/image_unpacking.h"
+#include "images/registry_credentials.h"
 #include "node/async/async_fifo_lock.h"
 #include "node/layers/layer_service.h"
 #include "node/sessions/session_service.h"
@@ -30,20 +35,21 @@ struct ImageServiceOptions {
   static constexpr std::size_t kMostAtOnce = 8;
   std::chrono::milliseconds patience{60'000};
   std::chrono::milliseconds drop_within{5'000};
-};
-
-// What a client sends.
-class ImageSource {
- public:
-  virtual ~ImageSource() = default;
-  // Some bytes; none at the end.
-  virtual Task<std::size_t> read_some(char* into, std::size_t size) = 0;
+  std::vector<config::ImageRegistry> registries{};  // that images may be pulled from
+  std::chrono::milliseconds pull_timeout{1'800'000};
 };
 
 struct LoadRequest {
   std::string project;
   std::string name{};    // in its one spelling; empty: as the archive says
   bool is_tree = false;  // a plain tree (`image import`), not an archive of an image
+  std::string sha256{};  // of the manifest or index that the archive must have; empty: any
+};
+
+struct PullRequest {
+  std::string project;
+  ImageReference reference;
+  RegistryCredentials credentials{};
 };
 
 struct LoadedImage {
@@ -75,6 +81,11 @@ class ImageService {
   // `progress` outlive the call.
   Task<LoadedImage> load(LoadRequest wanted, ImageSource& source, ImageProgress& progress,
                          std::shared_ptr<node::CancelFlag> cancel);
+  // From its registry; what the project has already is not fetched again, once the registry has
+  // shown with the caller's own credentials what the name is. kPolicy: the registry is none of the
+  // administrator's list; else as load() and ImageFetch::begin.
+  Task<LoadedImage> pull(PullRequest wanted, ImageProgress& progress,
+                         std::shared_ptr<node::CancelFlag> cancel);
   // For a request that names an image. kNotFound.
   Task<ImageUse> use(std::string project, std::string said);
   Task<KeptImage> find(std::string project, std::string said);
@@ -93,6 +104,17 @@ class ImageService {
 
  private:
   struct Claim;
+  Result<> check_free(const std::string& project) const;
+  Result<config::ImageRegistry> registry_of(const ImageReference& reference) const;
+  // What is fetched for it; null: the project has the image already, which is `loaded` then.
+  Task<std::shared_ptr<const ArchiveFile>> fetch(PullRequest& wanted, std::uint64_t room,
+                                                 LoadedImage& loaded, ImageProgress& progress,
+                                                 std::shared_ptr<node::CancelFlag> cancel);
+  Task<LoadedImage> keep_in_turn(LoadRequest wanted, std::shared_ptr<const ArchiveFile> file,
+                                 std::uint64_t room, ImageProgress& progress,
+                                 std::shared_ptr<node::CancelFlag> cancel);
+  // Of an image that the project has.
+  Task<LoadedImage> add_names(std::string id, std::string project, std::vector<std::string> names);
   Task<LoadedImage> keep(LoadRequest wanted, std::shared_ptr<const ArchiveFile> file,
                          std::uint64_t room, ImageProgress& progress,
                          std::shared_ptr<node::CancelFlag> cancel);
@@ -112,6 +134,7 @@ class ImageService {
   ImageUnpacking unpacking_;
   std::set<std::string> loading_;  // projects that are loading one
   std::shared_ptr<node::AsyncFifoLock> unpacking_lock_;
+  std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this object
 };
 
 }  // namespace glovebox::images

@@ -13,18 +13,12 @@
 #include "base/task.h"
 #include "images/archive_file.h"
 #include "images/image_archive.h"
+#include "images/image_source.h"
 #include "model/layer.h"
 #include "node/layers/layer_service.h"
 #include "node/sessions/session_service.h"
 
 namespace glovebox::images {
-
-// Shown to the client that waits. Returns false when it is gone.
-class ImageProgress {
- public:
-  virtual ~ImageProgress() = default;
-  virtual asio::awaitable<bool> on_progress(std::string phase, std::string text) = 0;
-};
 
 struct UnpackedImage {
   LayerRecord layer;  // without a note

@@ -94,7 +94,9 @@ options::CommandLine gateway_command_line(GatewayArguments& arguments) {
                    {"--end-with", "PID", "end with this process, which is the only client",
                     end_with},
                    {"--index", "RULE",
-                    "what builds of packages may reach, like pypi.org:443 (repeatable)", index}}},
+                    "what builds of packages and pulls of images may reach, like pypi.org:443 "
+                    "(repeatable)",
+                    index}}},
                  {"Settings", std::move(settings)}},
       .subcommands = {{"serve"}}};
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/parent_death.h"
 #include "base/task.h"
+#include "config/image_registries.h"
 #include "config/load.h"
 #include "config/network.h"
 #include "config/value.h"
@@ -132,11 +133,14 @@ snapshots::SnapshotStoreOptions snapshot_options(const Settings& settings,
   return options;
 }
 
-images::ImageServiceOptions image_options(const Settings& settings, const std::string& store_dir) {
+images::ImageServiceOptions image_options(const Settings& settings, const std::string& store_dir,
+                                          std::vector<config::ImageRegistry> registries) {
   images::ImageServiceOptions options;
   options.directory = store_dir + "/images";
   options.max_bytes = settings.image_max_size;
   options.disk_ceiling = settings.image_disk_ceiling;
+  options.registries = std::move(registries);
+  options.pull_timeout = settings.image_pull_timeout;
   return options;
 }
 
@@ -289,6 +293,7 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
   TRY(ServerResources resources, open_server_resources(settings, ids));
   PackageSettings package_settings = read_package_settings(settings);
+  std::vector<config::ImageRegistry> registries = config::read_image_registries(settings);
   asio::io_context io{1};
   asio::signal_set signals(io, SIGTERM, SIGINT);
   std::signal(SIGPIPE, SIG_IGN);
@@ -341,7 +346,7 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
   packages->begin();
 
   images::ImageService images({io, node->sessions(), node->layers(), *packages},
-                              image_options(settings, resources.store_dir));
+                              image_options(settings, resources.store_dir, std::move(registries)));
 
   sessions::SessionOptions options = session_options(settings);
   options.ceiling = ceiling;

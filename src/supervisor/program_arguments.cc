@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "config/image_registries.h"
 #include "config/package_index.h"
 
 namespace glovebox::supervisor {
@@ -32,12 +33,16 @@ std::vector<std::string> environment_of_server(const config::Settings& settings)
 
 std::vector<std::string> index_arguments(const config::Settings& settings) {
   std::vector<std::string> arguments;
+  const auto add = [&arguments](const std::vector<net::NetRule>& rules) {
+    for (const auto& rule : rules) arguments.insert(arguments.end(), {kIndexOption, rule.text()});
+  };
   const auto rules = config::index_rules(settings, config::own_environment());
-  if (!rules) {
+  if (rules) {
+    add(*rules);
+  } else {
     log::warn("package builds are disabled", {{"error", rules.error().message()}});
-    return arguments;
   }
-  for (const auto& rule : *rules) arguments.insert(arguments.end(), {kIndexOption, rule.text()});
+  if (const auto registries = config::registry_rules(settings)) add(*registries);
   return arguments;
 }
 

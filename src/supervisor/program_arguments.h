@@ -13,8 +13,9 @@ std::vector<std::string> environment_of_programs(const config::Settings& setting
 // Also the variables of package indexes, which may contain passwords: see config/package_index.h.
 std::vector<std::string> environment_of_server(const config::Settings& settings);
 
-// Arguments of the gateway: what package builds may reach, each after kIndexOption. None if builds
-// are disabled or the indexes are misconfigured, which is logged.
+// Arguments of the gateway: what package builds and pulls of images may reach, each after
+// kIndexOption. Nothing of the indexes if builds are disabled or the indexes are misconfigured,
+// which is logged.
 inline constexpr const char* kIndexOption = "--index";
 std::vector<std::string> index_arguments(const config::Settings& settings);
 

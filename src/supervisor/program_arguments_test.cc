@@ -50,5 +50,12 @@ TEST_F(ProgramArguments, AGatewayGetsNoIndexWithoutBuilds) {
   EXPECT_THAT(index_arguments(settings), IsEmpty());
 }
 
+TEST_F(ProgramArguments, RegistriesAreReachedWithoutBuildsAsWell) {
+  settings.deps_enabled = false;
+  settings.image_registries = {"http://registry.test:5000?host=auth.test:5001"};
+  EXPECT_THAT(index_arguments(settings),
+              ElementsAre("--index", "registry.test:5000", "--index", "auth.test:5001"));
+}
+
 }  // namespace
 }  // namespace glovebox::supervisor

@@ -1,8 +1,11 @@
-// The JSON documents of an image: indexes, manifests, configurations; and the record that servers
-// keep of one. Whoever made the image wrote the former.
+// The JSON documents of an image: indexes, manifests, configurations; the record that servers keep
+// of one; and what a pull is asked for and what its sandbox says. Whoever made the image wrote the
+// first.
 #include <string_view>
 
 #include "fuzz_target.h"
+#include "images/image_fetch.h"
+#include "images/image_json.h"
 #include "images/image_manifest.h"
 #include "images/image_name.h"
 #include "images/image_record.h"
@@ -50,6 +53,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto name = images::parse_image_name(text)) {
     fuzz::promise(images::parse_image_name(*name) == *name, "a name has one spelling");
+  }
+  if (const auto reference = images::parse_image_reference(text)) {
+    fuzz::promise(reference->tag.empty() != reference->sha256.empty(), "a tag or a digest");
+    fuzz::promise(reference->repository.find("/.") == std::string::npos, "no way out of a path");
+    if (!reference->sha256.empty()) check_digest(reference->sha256);
+  }
+  if (const auto found = images::parse_found_image(text)) {
+    check_digest(found->manifest);
+    check_digest(found->config);
+  }
+  (void)images::parse_fetch_failure(text, {});
+  if (const auto pull = images::parse_pull_request(text)) {
+    for (const char c : pull->credentials.registry_token) {
+      fuzz::promise(c > 0x20 && c < 0x7f, "a token fits into a header");
+    }
   }
   const auto record = images::parse_image_note(std::string(kImageNote) + std::string(text));
   if (!record) return 0;

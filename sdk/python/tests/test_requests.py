@@ -448,6 +448,18 @@ def test_reuse_is_part_of_the_profile() -> None:
         Options(reuse="session")
 
 
+def test_an_image_takes_the_place_of_a_template_and_of_a_program() -> None:
+    assert run_request(image="base:1").json == {"profile": {"image": "base:1"}}
+    assert run_request("1", image="base:1").json == {"code": "1", "language": "python", "profile": {"image": "base:1"}}
+    with pytest.raises(ValueError, match="image= or template="):
+        run_request("1", image="base:1", template="python")
+    with pytest.raises(ValueError, match="code or command"):
+        run_request("1", command="x", image="base:1")
+    assert sandboxes.create(image="base:1").json == {"profile": {"image": "base:1"}}
+    with pytest.raises(ValueError, match="one of them"):
+        sandboxes.create(image="base:1", template="python")
+
+
 def test_map_takes_reuse_for_its_calls_alone() -> None:
     assert square.profile == {}
     assert square._reusing(None) is square

@@ -23,6 +23,11 @@ export interface SandboxLimits {
 }
 
 export interface RunLimits extends SandboxLimits {
+  /**
+   * Instead of a template, an image of the server (`glovebox image list`); code is given to the image's own interpreter,
+   * which starts cold. Without code and command the image's own program runs.
+   */
+  image?: string;
   /** Wall-clock limit; default: the template's. */
   timeoutMs?: number;
   /** CPU time of all its processes together. */
@@ -52,6 +57,7 @@ export async function profileOf(limits: RunLimits): Promise<Profile | undefined>
     net: limits.net === undefined ? undefined : netOf(limits.net),
     dependencies: await dependenciesOf(limits.dependencies),
     reuse: limits.reuse,
+    image: limits.image,
     mounts: limits.fs && limits.fs.length > 0 ? await Promise.all(limits.fs.map(mountOf)) : undefined,
   });
   return Object.keys(profile).length > 0 ? profile : undefined;

@@ -58,9 +58,10 @@ export async function runOn(connection: Connection, code: string | undefined, op
 }
 
 async function requestOf(code: string | undefined, options: RunOptions): Promise<Schemas["RunRequest"]> {
-  if ((code === undefined) === (options.command === undefined)) {
-    throw new GloveboxError("run: use either code or the option `command`");
-  }
+  const isImage = options.image !== undefined; // which has a program of its own
+  const programs = [code, options.command].filter((one) => one !== undefined).length;
+  if (programs > 1 || (programs === 0 && !isImage)) throw new GloveboxError("run: use either code or the option `command`");
+  if (isImage && options.template !== undefined) throw new GloveboxError("run: use either `image` or `template`");
   const implied = code !== undefined && options.template === undefined ? "python" : undefined;
   return compact({
     code,

@@ -6,7 +6,7 @@ import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Context, Contexts, idOf } from "./contexts.js";
 import { type BuildCallbacks, withBuild } from "./dependencies.js";
 import { asyncDispose } from "./dispose.js";
-import { ApiError, ConflictError, NotFoundError } from "./errors.js";
+import { ApiError, ConflictError, GloveboxError, NotFoundError } from "./errors.js";
 import { Files } from "./files.js";
 import { build } from "./layers.js";
 import { profileOf, type SandboxLimits } from "./limits.js";
@@ -36,6 +36,8 @@ export interface CreateOptions extends SandboxLimits, BuildCallbacks, CallOption
   template?: string;
   /** The id of a snapshot, instead of a template. */
   snapshot?: string;
+  /** An image of the server (`glovebox image list`), instead of a template. */
+  image?: string;
   /** Its time to live in seconds; each `keepalive` restarts it. */
   ttlSeconds?: number;
   env?: Record<string, string>;
@@ -116,8 +118,12 @@ export class Sandbox {
 
   static async create(options: CreateOptions = {}): Promise<Sandbox> {
     const connection = (options.client ?? defaultClient()).connection;
+    if ([options.template, options.snapshot, options.image].filter((one) => one !== undefined).length > 1) {
+      throw new GloveboxError("create: use `template`, `snapshot` or `image`, one of them");
+    }
+    const isOfTemplate = options.snapshot === undefined && options.image === undefined;
     const json: Schemas["SandboxRequest"] = compact({
-      template: options.template ?? (options.snapshot === undefined ? "python" : undefined),
+      template: options.template ?? (isOfTemplate ? "python" : undefined),
       snapshot: options.snapshot,
       profile: await profileOf(options),
       ttl_s: options.ttlSeconds,

@@ -1,9 +1,11 @@
 #include "api/routes/image_routes.h"
 
 #include <boost/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/utf8.h"
+#include "images/image_fetch.h"
 #include "images/image_json.h"
 #include "images/image_name.h"
 #include "routing/refusals.h"
@@ -49,6 +51,22 @@ Response refuse_image(const Error& error) {
   }
 }
 
+// Of a pull: what the registry said comes first.
+Response refuse_pull(const Error& error, bool is_client_gone) {
+  if (is_client_gone) return routing::refuse_gone_client();
+  switch (error.code()) {
+    case Errc::kPermissionDenied:
+      return Response::refuse(403, "registry_unauthorized", error.message());
+    case Errc::kPolicy:
+      return Response::refuse(403, "policy", error.message());
+    case Errc::kUnavailable:
+      if (error.sys_errno() != images::kRegistryUnavailable) return refuse_image(error);
+      return Response::refuse(502, "registry_unavailable", error.message());
+    default:
+      return refuse_image(error);
+  }
+}
+
 json::object loaded_json(const images::LoadedImage& loaded, const std::string& project) {
   json::object body = images::image_json(loaded.image, project);
   body["new"] = loaded.is_new;
@@ -67,8 +85,8 @@ class UploadedArchive final : public images::ImageSource {
   http::BodyStream& body_;
 };
 
-// Progress as events. Nothing is written while the client still sends: many clients read an answer
-// only behind that.
+// Progress as events. Of an upload nothing is written while the client still sends: many clients
+// read an answer only behind that.
 class EventProgress final : public images::ImageProgress {
  public:
   EventProgress(routing::StreamingSink* sink) : sink_(sink) {}  // NOLINT(*-explicit-*)
@@ -91,6 +109,9 @@ Result<LoadQuery> load_query(const Request& request) {
   LoadQuery query;
   if (const std::string* name = request.query.find("name")) {
     TRY(query.name, images::parse_image_name(*name));
+    if (images::has_digest(query.name)) {
+      return fail(Errc::kInvalidArgument, "name: only a pull gives an image the name of a digest");
+    }
   }
   if (const std::string* form = request.query.find("format")) {
     if (*form != "image" && *form != "tree") {
@@ -105,13 +126,12 @@ Result<LoadQuery> load_query(const Request& request) {
 }
 
 Task<Response> answer_stream(routing::StreamingSink& sink, const Request& request,
-                             Result<images::LoadedImage> loaded, std::string project) {
+                             Result<json::object> loaded, Response refusal) {
   std::string event = "image";
   std::string data;
   if (loaded) {
-    data = json::serialize(loaded_json(*loaded, project));
+    data = json::serialize(*loaded);
   } else {
-    Response refusal = refuse_image(loaded.error());
     if (!sink.begun()) co_return refusal;
     event = "error";
     data =
@@ -133,6 +153,8 @@ std::span<const routing::RouteRow<ImageRoutes>> ImageRoutes::rows() {
        "List the images that sandboxes can be made of"},
       {Method::kPost, "/v1/images", routing::Access::kKey, &ImageRoutes::load_image,
        "Load an image from an archive", 0, nullptr, true},
+      {Method::kPost, "/v1/images/pull", routing::Access::kKey, &ImageRoutes::pull_image,
+       "Pull an image from its registry", routing::kSandboxBody},
       {Method::kPost, "/v1/images/prune", routing::Access::kKey, &ImageRoutes::prune_images,
        "Remove unused images"},
       {Method::kGet, "/v1/images/{id}", routing::Access::kKey, &ImageRoutes::get_image,
@@ -177,7 +199,43 @@ Task<Response> ImageRoutes::load_image(Request& request, ResponseWriter& writer)
   routing::StreamingSink sink(writer, form);
   EventProgress progress(&sink);
   auto loaded = co_await deps_.images.load(std::move(wanted), source, progress, cancel);
-  co_return co_await answer_stream(sink, request, std::move(loaded), caller.project);
+  if (!loaded) {
+    Response refusal = refuse_image(loaded.error());
+    Result<json::object> failed = fail(std::move(loaded.error()));
+    co_return co_await answer_stream(sink, request, std::move(failed), std::move(refusal));
+  }
+  Result<json::object> body = loaded_json(*loaded, caller.project);
+  co_return co_await answer_stream(sink, request, std::move(body), Response());
+}
+
+Task<Response> ImageRoutes::pull_image(Request& request, ResponseWriter& writer) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
+  CO_TRY(images::PullRequest wanted, images::parse_pull_request(request.body));
+  wanted.project = caller.project;
+  auto admission = deps_.usage.admit(caller.who, 0, std::chrono::steady_clock::now());
+  if (!admission) {
+    deps_.metrics.count_refusal("key_limit", caller.project);
+    co_return routing::refuse_run(admission.error());
+  }
+  auto cancel = std::make_shared<node::CancelFlag>();
+  request.on_disconnect([cancel] { cancel->cancel(); });
+  const routing::AnswerForm form = routing::answer_form(request);
+  std::optional<routing::StreamingSink> sink;
+  if (form != routing::AnswerForm::kJson) sink.emplace(writer, form);
+  EventProgress progress(sink ? &*sink : nullptr);
+  auto loaded = co_await deps_.images.pull(std::move(wanted), progress, cancel);
+  if (!loaded) {
+    Response refusal = refuse_pull(loaded.error(), cancel->cancelled());
+    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal",
+                                caller.project);
+    if (!sink) co_return refusal;
+    Result<json::object> failed = fail(std::move(loaded.error()));
+    co_return co_await answer_stream(*sink, request, std::move(failed), std::move(refusal));
+  }
+  json::object body = loaded_json(*loaded, caller.project);
+  if (!sink) co_return Response::json(json::serialize(body) + "\n", 201);
+  Result<json::object> done = std::move(body);
+  co_return co_await answer_stream(*sink, request, std::move(done), Response());
 }
 
 Task<Response> ImageRoutes::get_image(Request& request, ResponseWriter&) {

@@ -1,5 +1,5 @@
 // /v1/images: file systems of other origins that sandboxes can be made of. Loads them from archives
-// that clients send, lists, shows, publishes, pins and removes them.
+// that clients send, pulls them from registries, lists, shows, publishes, pins and removes them.
 #pragma once
 
 #include <span>
@@ -28,6 +28,7 @@ class ImageRoutes {
 
   Task<http::Response> list_images(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> load_image(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> pull_image(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> get_image(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> change_image(http::Request& request, http::ResponseWriter& writer);
   Task<http::Response> remove_image(http::Request& request, http::ResponseWriter& writer);

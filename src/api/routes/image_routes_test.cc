@@ -99,6 +99,23 @@ TEST_F(ImageRoutesTest, AProjectRemovesOnlyItsOwn) {
   EXPECT_THAT(test_.layers.dropped, ElementsAre(kMine));
 }
 
+TEST_F(ImageRoutesTest, APullIsOnlyFromListedRegistries) {
+  const Answer pull = send(Method::kPost, "/pull", mine_, R"({"name":"registry.example/x"})");
+  EXPECT_EQ(pull.status, 403);
+  EXPECT_EQ(code_of(pull), "policy");
+  EXPECT_THAT(pull.body, HasSubstr("registry.example"));
+  EXPECT_THAT(pull.body, HasSubstr("images.registries"));
+}
+
+TEST_F(ImageRoutesTest, AMalformedPullIsRefused) {
+  for (const char* body :
+       {"", "{}", R"({"name":"A"})", R"({"name":"x","more":1})",
+        R"({"name":"x","credentials":{"user":"me"}})", R"({"name":"x","credentials":"me"})",
+        R"({"name":"x","credentials":{"registry_token":"a\r\nb"}})"}) {
+    EXPECT_EQ(send(Method::kPost, "/pull", mine_, body).status, 400) << body;
+  }
+}
+
 TEST_F(ImageRoutesTest, AnImageThatIsNotThereIsRefusedBeforeARun) {
   const Answer run =
       test_.send(Method::kPost, "/v1/run", mine_, R"({"command":"x","profile":{"image":"y:1"}})");

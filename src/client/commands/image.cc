@@ -1,4 +1,4 @@
-// `glovebox image load|import|list|show|remove|prune|publish|pin`: the images of a server.
+// `glovebox image pull|load|import|list|show|remove|prune|publish|pin`: the images of a server.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,7 +15,9 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/private_server.h"
+#include "client/connection/signal_interrupt.h"
 #include "client/copy/copy_progress.h"
+#include "client/output/image_pull.h"
 #include "client/output/layer_text.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -32,6 +34,7 @@ struct ImageOptions {
   ServerLocationOptions server;
   std::string name;
   LayerOptions common;  // --project, --unused-for, --dry-run
+  bool anonymous = false;
   bool quiet = false;
   bool json = false;
 };
@@ -41,10 +44,13 @@ options::CommandLine image_command_line(ImageOptions& image) {
       .name = "glovebox image",
       .description =
           "Manage the images that runs and sandboxes can be made of (`glovebox run --image`, "
-          "`glovebox sandbox create --image`). `load` takes an archive that `docker save`, `podman "
+          "`glovebox sandbox create --image`). `pull` fetches one from a registry that the "
+          "administrator allows (images.registries); the server's sandbox fetches it, with your "
+          "credentials of `docker login`. `load` takes an archive that `docker save`, `podman "
           "save` or skopeo wrote (Docker's or OCI's form), `import` a plain tree: a directory or a "
           "tar archive. IMAGE is a name like python:3.13-slim, or an id or at least its first "
-          "eight characters. An image belongs to the project that loaded it; an administrator can "
+          "eight characters. An image belongs to the project that loaded or pulled it; an "
+          "administrator can "
           "publish one to all.\n"
           "If no server is known, the command starts a private one, as `glovebox run --image` "
           "does, and works on the images of such runs.",
@@ -60,17 +66,21 @@ options::CommandLine image_command_line(ImageOptions& image) {
                     &image.common.dry_run},
                    {"--project", "NAME", "use another project than the key's own (admin keys only)",
                     &image.common.project},
-                   {"-q,--quiet", "", "load, import: no progress; list: print only the ids",
+                   {"--anonymous", "", "pull: without the credentials of `docker login`",
+                    &image.anonymous},
+                   {"-q,--quiet", "", "pull, load, import: no progress; list: print only the ids",
                     &image.quiet},
                    {"--json", "", "print JSON", &image.json}}},
                  server_location_options(image.server)},
       .notes =
           "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n\n"
           "Examples:\n"
+          "  glovebox image pull python:3.13-slim\n"
           "  docker save python:3.13-slim | glovebox image load -\n"
           "  glovebox image import ./rootfs --name base:1\n"
           "  glovebox run --image python:3.13-slim -c 'print(1)'\n",
-      .subcommands = {{"load", "FILE", 1, 1, "load an image from an archive (-: standard input)"},
+      .subcommands = {{"pull", "NAME", 1, 1, "fetch an image from its registry"},
+                      {"load", "FILE", 1, 1, "load an image from an archive (-: standard input)"},
                       {"import", "PATH", 1, 1, "make an image of a directory or a tar archive"},
                       {"list", "", 0, 0, "list them, the most recently used first", "ls"},
                       {"show", "IMAGE", 1, 1, "show one"},
@@ -220,6 +230,24 @@ class Archive {
   pid_t packer_ = 0;
 };
 
+int print_new_image(const json::object& image) {
+  print(printable(field_text(image, "id")) + "\n");
+  const std::uint64_t devices = number_field(image, "devices_left_out");
+  const std::uint64_t capabilities = number_field(image, "capabilities_lost");
+  std::fprintf(stderr, "%s%s, %s\n", printable(names_text(image, ", ")).c_str(),
+               field_text(image, "new") == "true" ? "" : " (was there already)",
+               size_text(number_field(image, "bytes")).c_str());
+  if (devices > 0) {
+    std::fprintf(stderr, "%llu device nodes were left out\n",
+                 static_cast<unsigned long long>(devices));
+  }
+  if (capabilities > 0) {
+    std::fprintf(stderr, "the capabilities of %llu files could not be kept\n",
+                 static_cast<unsigned long long>(capabilities));
+  }
+  return 0;
+}
+
 int load_image(const ImageOptions& options, const std::string& path, bool is_tree) {
   auto archive = Archive::open(path);
   if (!archive) return failure(archive.error());
@@ -249,20 +277,24 @@ int load_image(const ImageOptions& options, const std::string& path, bool is_tre
   }
   const auto image = parse_response(response->body);
   if (!image) return failure(image.error());
-  print(printable(field_text(*image, "id")) + "\n");
-  const std::uint64_t devices = number_field(*image, "devices_left_out");
-  const std::uint64_t capabilities = number_field(*image, "capabilities_lost");
-  std::fprintf(stderr, "%s%s, %s\n", printable(names_text(*image, ", ")).c_str(),
-               field_text(*image, "new") == "true" ? "" : " (was there already)",
-               size_text(number_field(*image, "bytes")).c_str());
-  if (devices > 0) {
-    std::fprintf(stderr, "%llu device nodes were left out\n",
-                 static_cast<unsigned long long>(devices));
-  }
-  if (capabilities > 0) {
-    std::fprintf(stderr, "the capabilities of %llu files could not be kept\n",
-                 static_cast<unsigned long long>(capabilities));
-  }
+  return print_new_image(*image);
+}
+
+int pull_by_command(const ImageOptions& options, const std::string& name) {
+  auto api = ApiClient::connect(options.server);
+  if (!api) return usage_error_or_failure(api.error());
+  interrupt_on_signals();
+  const InterruptibleRequest interruptible(*api);
+  const PullWish wish{.image = name,
+                      .project = options.common.project,
+                      .is_anonymous = options.anonymous,
+                      .is_quiet = options.quiet || options.json};
+  const auto pulled = pull_image(*api, wish);
+  if (was_interrupted()) return kExitInterrupted;
+  if (!pulled) return failure(pulled.error());
+  if (pulled->refused) return server_refused(pulled->refused->message);
+  if (!options.json) return print_new_image(*pulled->image);
+  print(json::serialize(*pulled->image) + "\n");
   return 0;
 }
 
@@ -328,6 +360,9 @@ int image_command(const std::vector<std::string>& args) {
   if (!loads && !options.name.empty()) {
     return usage_error("--name is only for `glovebox image load` and `glovebox image import`");
   }
+  if (verb != "pull" && options.anonymous) {
+    return usage_error("--anonymous is only for `glovebox image pull`");
+  }
   if (verb == "import" && options.name.empty()) {
     return usage_error("`glovebox image import` needs --name");
   }
@@ -339,6 +374,7 @@ int image_command(const std::vector<std::string>& args) {
   const auto private_server = start_server_if_none(options.server);
   if (!private_server) return failure(private_server.error());
   if (loads) return load_image(options, said, verb == "import");
+  if (verb == "pull") return pull_by_command(options, said);
   if (verb == "prune") return prune_images(options, *body);
   if (verb == "remove") return remove_image(options, said);
   if (verb == "show") {

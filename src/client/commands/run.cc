@@ -2,7 +2,7 @@
 // This sends it and prints the result as a local run does.
 //
 //   glovebox-client run --body-fd N [--url URL | --private] [--json] [--python]
-//                       [--no-host-packages] [/guest/file:host/file ...]
+//                       [--no-host-packages] [--image NAME --pull WHEN] [/guest/file:host/file ...]
 //
 // With --private it starts a server for this run, which installs the packages and ends with it.
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include "client/connection/private_server.h"
 #include "client/connection/signal_interrupt.h"
 #include "client/output/build_progress.h"
+#include "client/output/image_pull.h"
 #include "client/output/network_notes.h"
 #include "client/output/output_files.h"
 #include "client/output/print.h"
@@ -42,6 +43,8 @@ struct RemoteRunOptions {
   bool is_private = false;
   bool is_python = false;
   bool hides_host_packages = false;
+  std::string image;  // of the body; it may have to be pulled first
+  PullPolicy pull = PullPolicy::kNever;
   std::string body;
   std::vector<OutputFile> files;
 };
@@ -49,6 +52,12 @@ struct RemoteRunOptions {
 Result<RemoteRunOptions> parse_remote_run_options(const std::vector<std::string>& args) {
   RemoteRunOptions run;
   std::string body_fd;
+  const options::TakeValue pull = [&run](const std::string& text) -> Result<> {
+    const auto policy = parse_pull_policy(text);
+    if (!policy) return fail(Errc::kInvalidArgument, "--pull must be missing, always or never");
+    run.pull = *policy;
+    return {};
+  };
   const options::CommandLine command{
       .name = "glovebox-client run",
       .usage = {"--body-fd N [OPTIONS] [/guest/file:host/file...]"},
@@ -56,6 +65,8 @@ Result<RemoteRunOptions> parse_remote_run_options(const std::vector<std::string>
       .groups = {{"Options",
                   {{"--body-fd", "N", "descriptor with the request body", &body_fd},
                    {"--private", "", "start a server for this run", &run.is_private},
+                   {"--image", "NAME", "the image of the body", &run.image},
+                   {"--pull", "WHEN", "pull it first: missing, always or never", pull},
                    {"--python", "", "the code is Python: a missing module gets a hint",
                     &run.is_python},
                    {"--no-host-packages", "", "this hint names --host-packages as well",
@@ -124,6 +135,16 @@ http::ClientRequest run_request(RemoteRunOptions& run, const char* accept) {
   return request;
 }
 
+// Before the run, by --pull. An exit status: it was reported why there is no image.
+std::optional<int> pull_before_run(ApiClient& api, const RemoteRunOptions& run) {
+  if (run.image.empty()) return std::nullopt;
+  const PullWish wish{.image = run.image, .is_quiet = run.json};
+  const auto pulled = provide_image(api, wish, run.pull);
+  if (!pulled) return run_failed(run, "", pulled.error());
+  if (pulled->refused) return run_refused(run, *pulled->refused);
+  return std::nullopt;
+}
+
 int run_and_wait(ApiClient& api, RemoteRunOptions& run) {
   auto response = api.send(run_request(run, "application/json"));
   if (!response) return run_failed(run, "", response.error());
@@ -183,7 +204,12 @@ int run_command(const std::vector<std::string>& args) {
   int status = 0;
   {
     const InterruptibleRequest interruptible(*api);
-    status = run->json ? run_and_wait(*api, *run) : run_streaming(*api, *run);
+    const auto failed = pull_before_run(*api, *run);
+    if (failed) {
+      status = *failed;
+    } else {
+      status = run->json ? run_and_wait(*api, *run) : run_streaming(*api, *run);
+    }
   }
   if (server && !was_interrupted() && server->has_ended()) {
     std::fprintf(stderr, "glovebox: the private server ended unexpectedly: %s\n",

@@ -1,12 +1,14 @@
 // `glovebox sandbox ...`: create, list, show, pause, resume, snapshot and end persistent sandboxes.
 #include <boost/json.hpp>
 #include <cstdio>
+#include <optional>
 
 #include "base/percent_encoding.h"
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/output/image_pull.h"
 #include "client/output/layer_build.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -47,6 +49,10 @@ options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
              {"--snapshot", "ID", "create: start with the files of a snapshot", &made.snapshot},
              {"--image", "NAME", "create: make it of an image, one of `glovebox image list`",
               &made.image},
+             {"--pull", "WHEN",
+              "create: pull the image from its registry when it is missing (default), always or "
+              "never",
+              &made.pull},
              {"--ttl", "TIME", "create, keepalive: time to live from now, like 10m", &made.ttl},
              {"--on-timeout", "ACTION",
               "create: kill (default) or pause the sandbox when its time to live ends",
@@ -101,6 +107,24 @@ std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
+// Before the sandbox is made. An exit status: it was reported why there is no image.
+std::optional<int> pull_before_create(const SandboxOptions& sandbox) {
+  const NewSandboxOptions& made = sandbox.made;
+  const auto policy = parse_pull_policy(made.pull.empty() ? "missing" : made.pull);
+  if (!policy) return usage_error("--pull must be missing, always or never, not " + made.pull);
+  if (made.image.empty()) {
+    if (made.pull.empty()) return std::nullopt;
+    return usage_error("--pull needs --image");
+  }
+  auto api = ApiClient::connect(sandbox.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const PullWish wish{.image = made.image, .is_quiet = sandbox.json};
+  const auto pulled = provide_image(*api, wish, *policy);
+  if (!pulled) return failure(pulled.error());
+  if (pulled->refused) return server_refused(pulled->refused->message);
+  return std::nullopt;
+}
+
 int create_sandbox(SandboxOptions& sandbox) {
   sandbox.made.name = sandbox.name;
   if (!sandbox.made.snapshot.empty()) {
@@ -109,6 +133,7 @@ int create_sandbox(SandboxOptions& sandbox) {
   }
   auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
+  if (const auto status = pull_before_create(sandbox)) return *status;
   const NewSandboxOptions& made = sandbox.made;
   // A snapshot's template is not known here; the sandbox of an agent may be there already.
   if (made.packages.is_given() && !sandbox.json && made.snapshot.empty() && made.agent_id.empty()) {

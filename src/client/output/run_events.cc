@@ -52,14 +52,14 @@ struct RunEvents::State {
     if (kind == nullptr) return unexpected_response();
     if (*kind == "stdout") return take_output(false, event);
     if (*kind == "stderr") return take_output(true, event);
-    if (*kind == "build") {
+    if (*kind == "build" || *kind == "progress") {
       const json::string* phase = string_in(event, "phase");
       const json::string* line_text = string_in(event, "text");
       if (phase == nullptr || line_text == nullptr) return unexpected_response();
       if (on_build) on_build(std::string_view(*phase), std::string_view(*line_text));
       return true;
     }
-    if (*kind == "exit" || *kind == "layer") {
+    if (*kind == "exit" || *kind == "layer" || *kind == "image") {
       exit = std::move(event);
       exit_line = std::move(text);
       return true;

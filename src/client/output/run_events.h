@@ -1,5 +1,6 @@
 // The streamed response of POST /v1/run: lines of JSON that arrive in pieces. Output is passed on
-// as it arrives; the last line has the result. POST /v1/layers responds in the same form.
+// as it arrives; the last line has the result. POST /v1/layers and POST /v1/images/pull respond in
+// the same form.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -17,7 +18,7 @@ class RunEvents {
  public:
   // Returns false when the output cannot be written any more.
   using OnOutput = std::function<bool(bool is_stderr, std::string_view bytes)>;
-  // Progress of the packages that are installed before the run.
+  // Progress of the packages that are installed before the run, or of an image.
   using OnBuild = std::function<void(std::string_view phase, std::string_view text)>;
   explicit RunEvents(OnOutput on_output, OnBuild on_build = {});
   ~RunEvents();

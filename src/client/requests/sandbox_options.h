@@ -15,7 +15,8 @@ struct NewSandboxOptions {
   std::string template_name;
   std::string snapshot;
   std::string image;
-  std::string ttl;  // "10m"
+  std::string pull;  // when the image is pulled first; empty: when it is missing
+  std::string ttl;   // "10m"
   std::string on_timeout;
   std::string agent_id;
   std::string name;

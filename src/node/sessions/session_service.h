@@ -35,8 +35,8 @@ struct SessionSpec {
   std::string owner;        // for fairness and shares, as RunJob's
   std::string project;
   net::NetPolicy net;  // what it may reach at first
-  // Packages are fetched in it: `net` allows the administrator's index (config/package_index.h),
-  // whose names may resolve to any address.
+  // Packages or an image are fetched in it: `net` allows the administrator's index or registry
+  // (config/package_index.h, config/image_registries.h), whose names may resolve to any address.
   bool is_build = false;
   // The layer that is mounted at kLayerMountPoint; empty: none. `make_layer`: a new one.
   std::string layer{};

@@ -63,8 +63,8 @@ struct OpenNetwork {
   SandboxId id;
   std::string tenant;  // whose: answers of the resolver are shared within one
   net::NetPolicy policy;
-  // Of a build of packages: the ceiling is the administrator's index and nothing else, whatever
-  // sandboxes may reach, and its names may be at any address.
+  // Of a build of packages or a pull of an image: the ceiling is the administrator's indexes and
+  // registries and nothing else, whatever sandboxes may reach, and its names may be at any address.
   bool is_build = false;
   bool operator==(const OpenNetwork&) const = default;
 };

@@ -62,6 +62,7 @@ def profile_fields(
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
     reuse: Optional[str] = None,
+    image: Optional[str] = None,
 ) -> Dict[str, Any]:
     """The ``profile`` of a run or a sandbox: only the fields that were given."""
     profile: Dict[str, Any] = {}
@@ -77,6 +78,7 @@ def profile_fields(
         ("net", net_field(net)),
         ("dependencies", dependencies_field(dependencies)),
         ("reuse", reuse_field(reuse)),
+        ("image", image),
     ):
         if value is not None:
             profile[name] = value

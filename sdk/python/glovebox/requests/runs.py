@@ -75,6 +75,7 @@ def run_request(
     *,
     language: Optional[str] = None,
     template: Optional[str] = None,
+    image: Optional[str] = None,
     command: Union[str, Sequence[str], None] = None,
     args: Optional[Sequence[str]] = None,
     stdin: Union[str, bytes, None] = None,
@@ -100,8 +101,11 @@ def run_request(
     request_timeout: Optional[Seconds] = None,
     is_live: bool = False,
 ) -> "Request[RunResult]":
-    if (code is None) == (command is None):
+    # An image has a program of its own.
+    if code is not None and command is not None or code is None and command is None and image is None:
         raise ValueError("pass either code or command=")
+    if image is not None and template is not None:
+        raise ValueError("pass either image= or template=, not both")
     if is_live and idempotency_key is not None:
         raise ValueError("idempotency_key cannot be combined with callbacks like on_stdout")
     body: Dict[str, Any] = {}
@@ -111,7 +115,7 @@ def run_request(
         body["code"] = code
         if language is None and template is None:
             language = "python"
-    else:
+    elif command is not None:
         body["command"] = command if isinstance(command, str) else string_list("command", command or ())
     for name, value in (
         ("language", language),
@@ -145,6 +149,7 @@ def run_request(
         net=net,
         dependencies=dependencies,
         reuse=reuse,
+        image=image,
     )
     if profile:
         body["profile"] = profile

@@ -63,6 +63,7 @@ def create(
     *,
     template: Optional[str] = None,
     snapshot: Optional[str] = None,
+    image: Optional[str] = None,
     ttl: Optional[Seconds] = None,
     env: Optional[Mapping[str, str]] = None,
     metadata: Optional[Mapping[str, str]] = None,
@@ -81,12 +82,12 @@ def create(
     dependencies: Optional[AnyDependencies] = None,
     request_timeout: Optional[Seconds] = None,
 ) -> "Request[SandboxInfo]":
-    if template is not None and snapshot is not None:
-        raise ValueError("pass either template= or snapshot=, not both")
+    if sum(one is not None for one in (template, snapshot, image)) > 1:
+        raise ValueError("pass template=, snapshot= or image=, one of them")
     body: Dict[str, Any] = {}
     if snapshot is not None:
         body["snapshot"] = snapshot
-    else:
+    elif image is None:
         body["template"] = template or "python"
     if ttl is not None:
         body["ttl_s"] = to_whole_seconds("ttl", ttl)
@@ -109,6 +110,7 @@ def create(
         fs=fs,
         net=net,
         dependencies=dependencies,
+        image=image,
     )
     if profile:
         body["profile"] = profile

@@ -58,6 +58,7 @@ class Sandbox:
         *,
         template: Optional[str] = None,
         snapshot: Union[str, Snapshot, None] = None,
+        image: Optional[str] = None,
         ttl: Optional[Seconds] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
@@ -78,7 +79,7 @@ class Sandbox:
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
-        """Creates a sandbox from ``template`` (default ``"python"``) or from a ``snapshot``.
+        """Creates a sandbox from ``template`` (default ``"python"``), a ``snapshot`` or an ``image`` of the server.
 
         ``ttl`` seconds after its creation or its last ``keepalive()`` the server kills it, or pauses it with
         ``on_timeout="pause"``. ``name`` is for people: no other live sandbox of the project has it. If a live sandbox
@@ -89,6 +90,7 @@ class Sandbox:
         request = requests.create(
             template=template,
             snapshot=snapshot.id if isinstance(snapshot, Snapshot) else snapshot,
+            image=image,
             ttl=ttl,
             env=env,
             metadata=metadata,

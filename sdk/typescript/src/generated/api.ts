@@ -1065,6 +1065,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/images/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pull an image from its registry
+         * @description By the OCI distribution protocol, from a registry in the administrator's list
+         *     (`images.registries`). A sandbox that reaches the hosts of this registry and nothing else
+         *     fetches it; digests are checked before anything is used. If the name means an image that
+         *     the project has already, nothing is downloaded. The credentials are used for this request
+         *     and kept nowhere. With `Accept: text/event-stream` or `application/x-ndjson` the response
+         *     is a stream of events: `progress` (phase, text) and finally `image`, or `error` (code,
+         *     message, status). The fetching ends when the client disconnects.
+         */
+        post: operations["pullImage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/images/prune": {
         parameters: {
             query?: never;
@@ -3274,7 +3300,7 @@ export interface components {
             /** @enum {string} */
             event: "progress" | "image" | "error";
             /** @enum {string} */
-            phase?: "checking" | "unpacking" | "sealing";
+            phase?: "resolving" | "fetching" | "checking" | "unpacking" | "sealing";
             text?: string;
         };
         /** @enum {string} */
@@ -6917,6 +6943,68 @@ export interface operations {
             413: components["responses"]["Error"];
             422: components["responses"]["Error"];
             429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
+        };
+    };
+    pullImage: {
+        parameters: {
+            query?: {
+                /** @description A project other than the key's own; requires an admin key. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description With a tag (`latest` by default) or a digest. Without a registry it is Docker
+                     *     Hub's.
+                     */
+                    name: string;
+                    /** @description For the registry and its token server; none means anonymous. */
+                    credentials?: {
+                        username?: string;
+                        password?: string;
+                        /** @description For the token server (OAuth2 refresh token). */
+                        identity_token?: string;
+                        /** @description A bearer token for the registry itself. */
+                        registry_token?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                    "application/x-ndjson": components["schemas"]["ImageEvent"];
+                };
+            };
+            /** @description It is available. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadedImage"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            413: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            502: components["responses"]["Error"];
             503: components["responses"]["Wait"];
             507: components["responses"]["Error"];
         };
