@@ -374,15 +374,13 @@ class Hostile(Images):
         swapped = docker_archive(layers).replace(b'"0/layer.tar", "1/layer.tar"', b'"1/layer.tar", "0/layer.tar"')
         self.assertIn("is not what its digest says", self.refused(swapped))
 
-    def test_directories_without_an_end(self):
-        self.good(Layer().file("a/b/c/d", "x"))
-        many = Layer()
-        for number in range(20):
-            many.file(f"{number}/" + "d/" * 1500 + "f", "x")
-        archive = docker_archive([many.bytes()])
-        self.assertLess(len(archive), 200_000)
-        # 30,000 directories are 123 MB, and an image may have 90.
-        self.assertIn("larger", self.refused(archive, 413, "image_too_large"))
+    def test_directories_that_only_paths_name_are_counted(self):
+        # What exceeds the limit so is tested in image_test.cc: many directories take long to remove.
+        archive = docker_archive([Layer().file("d/" * 1000 + "f", "x").bytes()])
+        self.assertLess(len(archive), 30_000)
+        made = self.load(archive)
+        self.assertGreaterEqual(made["entries"], 1001)
+        self.assertGreater(made["bytes"], 1001 * 4096)
 
     def test_bombs(self):
         self.good(Layer().file("a", "x"))
