@@ -227,7 +227,7 @@ TEST(Messages, AreTakenUpToTheirLargestSize) {
   EXPECT_TRUE(is_taken_at<LauncherReply>(kMaxLauncherMessage, changed, traceback));
   EXPECT_FALSE(is_taken_at<LauncherReply>(kMaxLauncherMessage + 1, changed, traceback));
 
-  MakeZygote zygote{5, 8, {"x"}, std::vector<std::string>(23, std::string(1000, 'x'))};
+  MakeZygote zygote{5, 8, {"x"}, std::vector<std::string>(24, std::string(1000, 'x'))};
   const auto word = [](MakeZygote& one, std::size_t more) { one.argv[0].append(more, 'x'); };
   EXPECT_TRUE(is_taken_at<PlanMessage>(kMaxPlanMessage, zygote, word));
   EXPECT_FALSE(is_taken_at<PlanMessage>(kMaxPlanMessage + 1, zygote, word));
