@@ -29,8 +29,9 @@ export function duration(seconds) {
 export function ago(at, now = Date.now()) {
   if (!at) return "–";
   const seconds = (now - new Date(at).getTime()) / 1000;
-  if (seconds < 0) return t.time.in(duration(-seconds));
-  return seconds < 5 ? t.time.now : t.time.ago(duration(seconds).split(" ").slice(0, 2).join(" "));
+  // The clocks of the two differ a little, and ages are of a moment ago.
+  if (Math.abs(seconds) < 15 && seconds < 5) return t.time.now;
+  return seconds < 0 ? t.time.in(duration(-seconds)) : t.time.ago(duration(seconds).split(" ").slice(0, 2).join(" "));
 }
 
 const clockForm = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
