@@ -41,7 +41,7 @@ class WithIndex(Networked):
                 file.write(text)
         try:
             cls.server = server.Server(env=cls.environment(), settings={
-                "log.requests": "false", "net.ceiling": "none", "net.resolvers": net.RESOLVER,
+                "log.requests": "false", "net.ceiling": "none", "net.resolvers": net.RESOLVER, "images.registries": "",
                 "deps.ca_bundle": os.path.join(cls.directory, "ca.pem"), "deps.pip_config": cls.pip_config,
                 "deps.npm_config": os.path.join(cls.directory, "npmrc"), "deps.file_hosts": package_index.FILES, "deps.failure_ttl": "0",
                 **cls.settings})

@@ -293,7 +293,7 @@ class Registries:
         self.tokens = make(TokenServer(self.internet, AUTH, self.directory.name))
         self.real = make(RealRegistry(self.internet, REAL, ADDRESSES["registry.example.org"]))
         self.with_tokens = make(RealRegistry(self.internet, TOKENS, ADDRESSES["tokens.example.org"], auth={"token": {
-            "realm": f"http://auth.example.org:{AUTH}/token", "service": "tokens.example.org", "issuer": "tokens",
+            "realm": f"http://{ADDRESSES['auth.example.org']}:{AUTH}/token", "service": "tokens.example.org", "issuer": "tokens",
             "rootcertbundle": self.tokens.certificate}}))
         passwords = os.path.join(self.directory.name, "htpasswd")
         with open(passwords, "w") as file:
@@ -318,7 +318,7 @@ class Registries:
         """Of images.registries."""
         return ",".join([
             f"http://registry.example.org:{REAL}",
-            f"http://tokens.example.org:{TOKENS}?host=auth.example.org:{AUTH}",
+            f"http://tokens.example.org:{TOKENS}?host={ADDRESSES['auth.example.org']}:{AUTH}",
             f"http://basic.example.org:{BASIC}",
             f"http://own.example.org:{OWN}?host=cdn.example.org:{OWN}",
             f"http://listed.example.org:{OWN}?host={PRIVATE_ADDRESS}:{PRIVATE}",
