@@ -22,7 +22,7 @@ packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-d
 packages_test := python3-numpy python3-pandas python3-matplotlib bubblewrap runc strace sudo uidmap \
   git procps util-linux iproute2 openssl libcap2-bin chromium nginx caddy \
   node-typescript r-base-core openjdk-17-jdk-headless groff-base zsh fish busybox-static musl-tools \
-  docker-registry skopeo apache2-utils
+  docker-registry skopeo apache2-utils zstd
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages_test += $(if $(shell command -v npm),,npm)
 packages_soak := stress-ng libpython3.11-testsuite

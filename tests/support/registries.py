@@ -87,6 +87,7 @@ class Service:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self.server.socket.getsockname()[1]
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # connections that the other side ends
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
@@ -119,15 +120,15 @@ class OwnRegistry(Service):
     def forget(self):
         self.blobs, self.manifests, self.spoil, self.requests = {}, {}, {}, []
 
-    def push(self, name, layers, tag="1", **config):
+    def push(self, name, layers, tag="1", compress=lambda layer: gzip.compress(layer, mtime=0), form="gzip", **config):
         """Puts an image there; the descriptor of its manifest."""
-        blobs = [gzip.compress(layer, mtime=0) for layer in layers]
+        blobs = [compress(layer) for layer in layers]
         text = images.configuration(layers, **config)
         for blob in (*blobs, text):
             self.blobs["sha256:" + images.sha256(blob)] = blob
         manifest = {"schemaVersion": 2, "mediaType": images.OCI_MANIFEST,
                     "config": images.descriptor(text, "application/vnd.oci.image.config.v1+json"),
-                    "layers": [images.descriptor(blob, images.OCI_LAYER + "+gzip") for blob in blobs]}
+                    "layers": [images.descriptor(blob, images.OCI_LAYER + "+" + form) for blob in blobs]}
         return self.put(name, tag, manifest)
 
     def put(self, name, tag, manifest, kind=None):
