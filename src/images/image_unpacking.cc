@@ -123,12 +123,13 @@ Task<UnpackedImage> ImageUnpacking::fill(const Wanted& wanted, const ArchivedIma
                                          std::shared_ptr<node::CancelFlag> cancel) {
   UnpackedImage unpacked;
   std::uint64_t left = wanted.most_bytes;
+  const auto deadline = std::chrono::steady_clock::now() + wanted.longest;
   for (std::size_t i = 0; i < image.layers.size(); ++i) {
     std::string text = layer_text(i, image.layers.size());
     const bool is_watched = co_await progress.on_progress("unpacking", std::move(text));
     if (!is_watched) co_return cancelled();
     Result<wire::FileDone> done =
-        co_await send_layer(wanted, image.layers[i], left, file, session, cancel);
+        co_await send_layer(wanted, image.layers[i], left, deadline, file, session, cancel);
     if (!done) {
       co_return fail(of_image(std::move(done.error())).context(layer_text(i, image.layers.size())));
     }
@@ -172,6 +173,7 @@ Task<UnpackedImage> ImageUnpacking::fill(const Wanted& wanted, const ArchivedIma
 
 Task<wire::FileDone> ImageUnpacking::send_layer(const Wanted& wanted, ArchivedLayer layer,
                                                 std::uint64_t left,
+                                                std::chrono::steady_clock::time_point deadline,
                                                 std::shared_ptr<const ArchiveFile> file,
                                                 std::shared_ptr<node::Session> session,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
@@ -185,6 +187,8 @@ Task<wire::FileDone> ImageUnpacking::send_layer(const Wanted& wanted, ArchivedLa
          co_await session->transfer(std::move(request)));
   node::TransferWatch watch(services_.io, wanted.patience, "unpacking the image made no progress",
                             cancel);
+  watch.end_at(deadline, "unpacking the image took longer than " +
+                             std::to_string(wanted.longest.count()) + " minutes");
   watch.watch(*transfer);
   auto buffer = std::make_shared<std::string>(kChunk, '\0');
   std::uint64_t at = layer.offset;

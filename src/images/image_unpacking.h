@@ -37,8 +37,10 @@ class ImageUnpacking {
   struct Wanted {
     std::string id;  // of the layer
     std::string project;
-    std::uint64_t most_bytes = 0;  // uncompressed
-    std::chrono::milliseconds patience{60'000};
+    std::uint64_t most_bytes = 0;                // uncompressed
+    std::chrono::milliseconds patience{60'000};  // without a byte
+    // All layers together: other projects' images wait for their turn meanwhile.
+    std::chrono::minutes longest{30};
   };
   explicit ImageUnpacking(Services services) : services_(services) {}
 
@@ -56,6 +58,7 @@ class ImageUnpacking {
                            std::shared_ptr<node::Session> session, ImageProgress& progress,
                            std::shared_ptr<node::CancelFlag> cancel);
   Task<wire::FileDone> send_layer(const Wanted& wanted, ArchivedLayer layer, std::uint64_t left,
+                                  std::chrono::steady_clock::time_point deadline,
                                   std::shared_ptr<const ArchiveFile> file,
                                   std::shared_ptr<node::Session> session,
                                   std::shared_ptr<node::CancelFlag> cancel);

@@ -1,5 +1,6 @@
 #include "node/sessions/transfer_watch.h"
 
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 #include <vector>
@@ -32,13 +33,18 @@ TransferWatch::~TransferWatch() {
   if (cancel_) cancel_->on_cancel({});
 }
 
+void TransferWatch::end_at(std::chrono::steady_clock::time_point deadline, std::string too_long) {
+  deadline_ = deadline;
+  too_long_ = std::move(too_long);
+}
+
 void TransferWatch::watch(FileTransfer& transfer) {
   state_->transfers.push_back(&transfer);
   feed();
 }
 
 void TransferWatch::feed() {
-  state_->timer.expires_after(patience_);
+  state_->timer.expires_at(std::min(std::chrono::steady_clock::now() + patience_, deadline_));
   state_->timer.async_wait([state = state_](const boost::system::error_code& error) {
     // A handler that was queued before the time started again has a later expiry to wait for.
     if (error || std::chrono::steady_clock::now() < state->timer.expiry()) return;
@@ -51,8 +57,9 @@ Result<> TransferWatch::verdict() const {
   if (cancel_ && cancel_->cancelled()) {
     return fail(Errc::kUnavailable, "the request was cancelled");
   }
-  if (state_->is_late) return fail(Errc::kTimeout, stalled_);
-  return {};
+  if (!state_->is_late) return {};
+  const bool is_over = std::chrono::steady_clock::now() >= deadline_;
+  return fail(Errc::kTimeout, is_over ? too_long_ : stalled_);
 }
 
 }  // namespace glovebox::node

@@ -22,12 +22,15 @@ class TransferWatch {
   TransferWatch(const TransferWatch&) = delete;
   TransferWatch& operator=(const TransferWatch&) = delete;
 
+  // No transfer goes on after this moment, whatever moves; `too_long` is the message then. Before
+  // watch().
+  void end_at(std::chrono::steady_clock::time_point deadline, std::string too_long);
   // Borrowed: the transfer outlives this object. Its time starts now.
   void watch(FileTransfer& transfer);
   // Something moved: the time starts again.
   void feed();
   // Why the transfers were closed, if this object did it: kUnavailable for a caller that no longer
-  // waits, kTimeout for a stall. It is the cause of the transfers' own errors.
+  // waits, kTimeout for a stall or the deadline. It is the cause of the transfers' own errors.
   Result<> verdict() const;
 
  private:
@@ -36,6 +39,8 @@ class TransferWatch {
   std::shared_ptr<CancelFlag> cancel_;
   std::chrono::milliseconds patience_;
   std::string stalled_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  std::string too_long_;
 };
 
 }  // namespace glovebox::node

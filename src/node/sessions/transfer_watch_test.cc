@@ -44,6 +44,16 @@ TEST_F(TransferWatchTest, ClosesEveryTransferInWhichNothingMoves) {
   EXPECT_EQ(verdict.error().message(), "it stalled");
 }
 
+TEST_F(TransferWatchTest, ClosesATransferAtItsDeadlineAlthoughBytesMove) {
+  TransferWatch watch(io, hours(1), "it stalled");
+  watch.end_at(std::chrono::steady_clock::now() + milliseconds(1), "it took too long");
+  watch.watch(out);
+  watch.feed();
+  io.run();
+  EXPECT_EQ(out.closed, 1);
+  EXPECT_EQ(watch.verdict().error().message(), "it took too long");
+}
+
 TEST_F(TransferWatchTest, HasNoVerdictWhileBytesMove) {
   TransferWatch watch(io, hours(1), "it stalled");
   watch.watch(out);
