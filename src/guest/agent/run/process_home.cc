@@ -42,7 +42,8 @@ UniqueFd open_list_of_children() {
 
 void kill_descendants(int list_of_children) {
   // Each round kills the current children; their children become ours and are killed in the next
-  // round. Bounded, because a fork bomb could outrun this loop; the cgroup ends that.
+  // round. Bounded (two seconds without an end of any of them), because a fork bomb could outrun
+  // this loop; the cgroup ends that.
   for (int round = 0; round < 2000; ++round) {
     char children[4096];
     const ssize_t size = ::pread(list_of_children, children, sizeof children - 1, 0);
@@ -59,8 +60,11 @@ void kill_descendants(int list_of_children) {
       at = end;
     }
     if (!any) return;
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
+    bool is_one_gone = false;
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) is_one_gone = true;
+    // A killed process ends when it gets a CPU, which takes a while on a busy host; until then its
+    // children are not ours. Without this all rounds would be over before that.
+    if (!is_one_gone) ::usleep(1000);
   }
 }
 

@@ -60,10 +60,13 @@ TEST(SessionProcess, ATerminalsEndOfInputIsTyped) {
   driven.process->close_input(Stream::kStdin);
   driven.turn();
   char buffer[64];
+  Driven::await_readable(driven.theirs.in);
   ASSERT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), 4);
   EXPECT_EQ(std::string(buffer, 4), "abc\n");
+  Driven::await_readable(driven.theirs.in);
   EXPECT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), 0) << "once";
   EXPECT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), -1) << "and not twice";
+  driven.await_event();
   bool echoed = false;
   for (const auto& frame : driven.said()) {
     const auto* output = std::get_if<wire::Output>(&frame);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -64,6 +65,13 @@ class Driven {
     }
     FAIL() << "it spins";
   }
+
+  // What is written to a terminal arrives at its other end a moment later.
+  static void await_readable(const UniqueFd& fd) {
+    pollfd poller{fd.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&poller, 1, 10'000), 1);
+  }
+  void await_event() { await_readable(epoll_); }
 
   std::vector<wire::SessionFrame> said() {
     turn();
