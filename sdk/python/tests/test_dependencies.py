@@ -253,6 +253,27 @@ def test_sandboxes_and_templates_call_on_build_before_they_are_created(kind: str
         assert server.requests[2].json == {"template": "python-x", "dependencies": ["six"]}
 
 
+@pytest.mark.parametrize(
+    ("said", "template"),
+    [
+        ({}, "python"),
+        ({"language": "javascript"}, "node"),
+        ({"runtime": "nodejs20.x"}, "node"),
+        ({"runtime": "python3.12"}, "python"),
+        ({"template": "mine", "language": "javascript"}, "mine"),
+    ],
+    ids=repr,
+)
+def test_an_invocation_calls_on_build_before_it_begins(kind: str, said: Dict[str, str], template: str) -> None:
+    built = lines(*WORDS, {"event": "layer", **LAYER})
+    with Scripted(built, answer(200, RUN)) as server, Caller(kind, server.url) as call:
+        heard: List[BuildProgress] = []
+        call(lambda client: client.functions.invoke("x", dependencies=["six"], on_build=heard.append, **said))
+        assert heard == HEARD
+        assert [one.target for one in server.requests] == ["/v1/layers", "/v1/functions/invoke"]
+        assert server.requests[0].json == {"template": template, "dependencies": ["six"]}
+
+
 def test_a_build_is_shown_on_a_terminal(
     kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,9 +10,16 @@ from ..transport.request import Request
 from .arguments import Seconds, add_build_time, check_env, profile_fields, string_list, to_milliseconds
 from .runs import Files, encode_files, response_timeout
 
-__all__ = ["invoke_request"]
+__all__ = ["build_template", "invoke_request"]
 
 _DEFAULT_S = 300.0
+
+
+def build_template(language: Optional[str], runtime: Optional[str], template: Optional[str]) -> str:
+    """The template for which a call's packages are installed: the one that the server chooses for its language."""
+    if template is not None:
+        return template
+    return "node" if (language or runtime or "python").startswith(("node", "javascript")) else "python"
 
 
 def invoke_request(

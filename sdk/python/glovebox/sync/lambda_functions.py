@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 from ..models.results import InvokeResult
+from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
 from ..requests.arguments import Seconds
-from ..requests.lambda_functions import invoke_request
-from ..requests.runs import Files
+from ..requests.lambda_functions import build_template, invoke_request
+from ..requests.runs import Files, OnBuild
 
 if TYPE_CHECKING:
     from .client import Client
@@ -51,6 +52,7 @@ class Functions:
         net: Optional[Net] = None,
         dependencies: Optional[AnyDependencies] = None,
         reuse: Optional[str] = None,
+        on_build: Optional[OnBuild] = None,
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> InvokeResult:
@@ -59,34 +61,43 @@ class Functions:
         ``handler`` is a function of the module, or ``module.function``. The language is Python unless
         ``language``, ``runtime`` (like ``"nodejs20.x"``) or ``template`` says otherwise. ``timeout`` is 300
         seconds by default and 3600 at most. If the handler raises, ``result.error`` is Lambda's error object.
+        ``on_build`` is called with each step of installing ``dependencies``; without it the steps are shown on a
+        terminal.
         """
-        return self._client._do(
-            invoke_request(
-                code,
-                event=event,
-                context=context,
-                handler=handler,
-                language=language,
-                runtime=runtime,
-                template=template,
-                file_name=file_name,
-                files=files,
-                return_files=return_files,
-                env=env,
-                workdir=workdir,
-                cold=cold,
-                timeout=timeout,
-                memory_mb=memory_mb,
-                cpu_ms=cpu_ms,
-                cpus=cpus,
-                pids=pids,
-                disk_mb=disk_mb,
-                output_kb=output_kb,
-                fs=fs,
-                net=net,
-                dependencies=dependencies,
-                reuse=reuse,
-                idempotency_key=idempotency_key,
+        request = invoke_request(
+            code,
+            event=event,
+            context=context,
+            handler=handler,
+            language=language,
+            runtime=runtime,
+            template=template,
+            file_name=file_name,
+            files=files,
+            return_files=return_files,
+            env=env,
+            workdir=workdir,
+            cold=cold,
+            timeout=timeout,
+            memory_mb=memory_mb,
+            cpu_ms=cpu_ms,
+            cpus=cpus,
+            pids=pids,
+            disk_mb=disk_mb,
+            output_kb=output_kb,
+            fs=fs,
+            net=net,
+            dependencies=dependencies,
+            reuse=reuse,
+            idempotency_key=idempotency_key,
+            request_timeout=request_timeout,
+        )
+        on_build = build_callback(on_build, dependencies)
+        if on_build is not None and dependencies:
+            self._client.layers.build(
+                dependencies,
+                template=build_template(language, runtime, template),
+                on_build=on_build,
                 request_timeout=request_timeout,
             )
-        )
+        return self._client._do(request)
