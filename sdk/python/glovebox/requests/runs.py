@@ -102,7 +102,7 @@ def run_request(
     is_live: bool = False,
 ) -> "Request[RunResult]":
     # An image has a program of its own.
-    if code is not None and command is not None or code is None and command is None and image is None:
+    if (code is not None and command is not None) or (code is None and command is None and image is None):
         raise ValueError("pass either code or command=")
     if image is not None and template is not None:
         raise ValueError("pass either image= or template=, not both")
