@@ -3281,9 +3281,10 @@ export interface components {
             made_at: string;
             /**
              * Format: date-time
-             * @description When a sandbox was last created with this image, to the minute.
+             * @description When a sandbox was last created with this image, to the minute; of another project's, when it was loaded.
              */
             used_at: string;
+            /** @description False of another project's. */
             in_use: boolean;
             /** @description Every project may use it. */
             public: boolean;
