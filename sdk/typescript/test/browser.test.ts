@@ -113,7 +113,8 @@ async function visit(address: string): Promise<Record<string, unknown>> {
   const child = spawn(browser ?? "", [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-proxy-server",
     `--user-data-dir=${join(folder, "profile")}`, address,
-  ], { stdio: "ignore", detached: true });
+    // A killed browser leaves a directory in the one for temporary files.
+  ], { stdio: "ignore", detached: true, env: { ...process.env, TMPDIR: folder } });
   const ended = new Promise((resolve) => child.once("close", resolve));
   try {
     await until(() => said !== null, 90);
