@@ -3,7 +3,7 @@
 //                          "G" with a descriptor: a gateway's connection, likewise
 //                          "D" with a descriptor: a pipe, from which it can read what doctor found
 //   server to supervisor:  "R{"url":"http://..."}" the server is ready; "N" it has no launcher;
-//                          "M" it has no gateway; "D" somebody wants to know what doctor finds
+//                          "M" it has no gateway; "D" a client wants to know what doctor finds
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // GET /v1/doctor and GET /v1/attack-report: what `glovebox doctor` finds on this host, and the last
 // report of `glovebox attack`. The server itself can do neither: its supervisor runs doctor, once
-// and only when somebody asks; the attacks are never started from here.
+// and only when a client asks; the attacks are never started from here.
 #pragma once
 
 #include <cstdint>

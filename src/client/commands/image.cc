@@ -285,11 +285,11 @@ int pull_by_command(const ImageOptions& options, const std::string& name) {
   if (!api) return usage_error_or_failure(api.error());
   interrupt_on_signals();
   const InterruptibleRequest interruptible(*api);
-  const PullWish wish{.image = name,
-                      .project = options.common.project,
-                      .is_anonymous = options.anonymous,
-                      .is_quiet = options.quiet || options.json};
-  const auto pulled = pull_image(*api, wish);
+  const ImagePullRequest wanted{.image = name,
+                                .project = options.common.project,
+                                .is_anonymous = options.anonymous,
+                                .is_quiet = options.quiet || options.json};
+  const auto pulled = pull_image(*api, wanted);
   if (was_interrupted()) return kExitInterrupted;
   if (!pulled) return failure(pulled.error());
   if (pulled->refused) return server_refused(pulled->refused->message);

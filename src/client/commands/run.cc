@@ -138,8 +138,8 @@ http::ClientRequest run_request(RemoteRunOptions& run, const char* accept) {
 // Before the run, by --pull. An exit status: it was reported why there is no image.
 std::optional<int> pull_before_run(ApiClient& api, const RemoteRunOptions& run) {
   if (run.image.empty()) return std::nullopt;
-  const PullWish wish{.image = run.image, .is_quiet = run.json};
-  const auto pulled = provide_image(api, wish, run.pull);
+  const ImagePullRequest wanted{.image = run.image, .is_quiet = run.json};
+  const auto pulled = provide_image(api, wanted, run.pull);
   if (!pulled) return run_failed(run, "", pulled.error());
   if (pulled->refused) return run_refused(run, *pulled->refused);
   return std::nullopt;

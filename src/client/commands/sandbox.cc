@@ -118,8 +118,8 @@ std::optional<int> pull_before_create(const SandboxOptions& sandbox) {
   }
   auto api = ApiClient::connect(sandbox.server);
   if (!api) return usage_error_or_failure(api.error());
-  const PullWish wish{.image = made.image, .is_quiet = sandbox.json};
-  const auto pulled = provide_image(*api, wish, *policy);
+  const ImagePullRequest wanted{.image = made.image, .is_quiet = sandbox.json};
+  const auto pulled = provide_image(*api, wanted, *policy);
   if (!pulled) return failure(pulled.error());
   if (pulled->refused) return server_refused(pulled->refused->message);
   return std::nullopt;

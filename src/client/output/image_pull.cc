@@ -19,9 +19,9 @@ namespace json = boost::json;
 // On a terminal the amount that has arrived overwrites itself; elsewhere only phases are lines.
 class PullLines {
  public:
-  explicit PullLines(const PullWish& wish)
-      : image_(printable(wish.image)),
-        is_quiet_(wish.is_quiet),
+  explicit PullLines(const ImagePullRequest& wanted)
+      : image_(printable(wanted.image)),
+        is_quiet_(wanted.is_quiet),
         is_terminal_(::isatty(STDERR_FILENO) == 1) {}
   ~PullLines() { clear(); }
   PullLines(const PullLines&) = delete;
@@ -58,7 +58,7 @@ class PullLines {
   std::string phase_;
 };
 
-std::string pull_body(const PullWish& wish, const RegistryLogin& login) {
+std::string pull_body(const ImagePullRequest& wanted, const RegistryLogin& login) {
   json::object credentials;
   const auto add = [&credentials](const char* name, const std::string& value) {
     if (!value.empty()) credentials[name] = value;
@@ -67,13 +67,13 @@ std::string pull_body(const PullWish& wish, const RegistryLogin& login) {
   add("password", login.password);
   add("identity_token", login.identity_token);
   add("registry_token", login.registry_token);
-  json::object body{{"name", wish.image}};
+  json::object body{{"name", wanted.image}};
   if (!credentials.empty()) body["credentials"] = std::move(credentials);
   return json::serialize(body);
 }
 
-std::string in_project(std::string target, const PullWish& wish) {
-  if (!wish.project.empty()) target += "?project=" + percent_encode(wish.project);
+std::string in_project(std::string target, const ImagePullRequest& wanted) {
+  if (!wanted.project.empty()) target += "?project=" + percent_encode(wanted.project);
   return target;
 }
 
@@ -86,17 +86,17 @@ std::optional<PullPolicy> parse_pull_policy(std::string_view name) {
   return std::nullopt;
 }
 
-Result<PulledImage> pull_image(ApiClient& api, const PullWish& wish) {
+Result<PulledImage> pull_image(ApiClient& api, const ImagePullRequest& wanted) {
   RegistryLogin login;
-  if (!wish.is_anonymous) {
-    TRY(login, find_registry_login(registry_of_image(wish.image)));
+  if (!wanted.is_anonymous) {
+    TRY(login, find_registry_login(registry_of_image(wanted.image)));
   }
-  PullLines lines(wish);
+  PullLines lines(wanted);
   RunEvents events(
       [](bool, std::string_view) { return true; },
       [&lines](std::string_view phase, std::string_view text) { lines.add(phase, text); });
   http::ClientRequest request =
-      post_request(in_project("/v1/images/pull", wish), pull_body(wish, login));
+      post_request(in_project("/v1/images/pull", wanted), pull_body(wanted, login));
   request.headers = {{"Accept", "application/x-ndjson"}};
   TRY(const http::ClientResponse response, events.read_from(api, std::move(request)));
   lines.clear();
@@ -116,16 +116,17 @@ Result<PulledImage> pull_image(ApiClient& api, const PullWish& wish) {
   return pulled;
 }
 
-Result<PulledImage> provide_image(ApiClient& api, const PullWish& wish, PullPolicy policy) {
+Result<PulledImage> provide_image(ApiClient& api, const ImagePullRequest& wanted,
+                                  PullPolicy policy) {
   if (policy == PullPolicy::kNever) return PulledImage{};
   if (policy == PullPolicy::kMissing) {
     TRY(const http::ClientResponse response,
-        api.send(get_request(in_project("/v1/images/" + percent_encode(wish.image), wish))));
+        api.send(get_request(in_project("/v1/images/" + percent_encode(wanted.image), wanted))));
     const auto error = api.error_in(response);
     // Whatever else is wrong, the command itself says it.
     if (!error || error->status != 404) return PulledImage{};
   }
-  return pull_image(api, wish);
+  return pull_image(api, wanted);
 }
 
 }  // namespace glovebox::client

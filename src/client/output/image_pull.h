@@ -19,7 +19,7 @@ enum class PullPolicy : std::uint8_t { kMissing, kAlways, kNever };
 // "missing", "always", "never".
 std::optional<PullPolicy> parse_pull_policy(std::string_view name);
 
-struct PullWish {
+struct ImagePullRequest {
   std::string image;
   std::string project{};      // empty: the key's own
   bool is_anonymous = false;  // without the caller's credentials
@@ -33,8 +33,9 @@ struct PulledImage {
 };
 
 // The error means that no server responded, or that the credentials cannot be read.
-Result<PulledImage> pull_image(ApiClient& api, const PullWish& wish);
+Result<PulledImage> pull_image(ApiClient& api, const ImagePullRequest& wanted);
 // By the policy.
-Result<PulledImage> provide_image(ApiClient& api, const PullWish& wish, PullPolicy policy);
+Result<PulledImage> provide_image(ApiClient& api, const ImagePullRequest& wanted,
+                                  PullPolicy policy);
 
 }  // namespace glovebox::client

@@ -214,7 +214,7 @@ def path_of(digest):
 
 
 def find(request, root):
-    """The image, from the mirror where there is one and nobody's rights are needed, else from the registry."""
+    """The image, from the mirror where there is one and no credentials are needed, else from the registry."""
     hosts = Hosts(request["hosts"], is_plain=request["url"].startswith("http://"))
     credentials = Credentials(**request.get("credentials", {}))
     ca = os.path.join(root, "in", "ca.pem")

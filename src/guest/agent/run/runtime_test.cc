@@ -69,7 +69,7 @@ TEST(CheckSealed, WhatALineMustSayDependsOnTheRuntime) {
   EXPECT_TRUE(check_sealed(kSealed, true, 2)) << "more filters than it must have";
   // Kernels before 5.10 do not count them.
   EXPECT_TRUE(check_sealed(with("Seccomp_filters:\t3\n", ""), true, 3));
-  // Where its user is not changed, the groups are those of whoever started the server.
+  // Where its user is not changed, the groups are those of the user who started the server.
   EXPECT_TRUE(check_sealed(with("Groups:\t ", "Groups:\t27 "), false, 3));
   EXPECT_TRUE(check_sealed(with("Groups:\t ", "Groups:\t"), true, 3));
 }
