@@ -67,11 +67,11 @@ class Driven {
   }
 
   // What is written to a terminal arrives at its other end a moment later.
-  static void await_readable(const UniqueFd& fd) {
+  static bool await_readable(const UniqueFd& fd) {
     pollfd poller{fd.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&poller, 1, 10'000), 1);
+    return ::poll(&poller, 1, 10'000) == 1;
   }
-  void await_event() { await_readable(epoll_); }
+  bool await_event() const { return await_readable(epoll_); }
 
   std::vector<wire::SessionFrame> said() {
     turn();
