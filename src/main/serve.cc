@@ -36,7 +36,7 @@
 #include "packages/package_layer_service.h"
 #include "store/key.h"
 #include "store/server_secret.h"
-#include "store/sqlite_store.h"
+#include "store/sqlite/sqlite_store.h"
 #include "templates/project_templates.h"
 
 namespace glovebox::server {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/unique_fd.h"
-#include "store/schema.h"
+#include "store/sqlite/schema.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {

@@ -14,7 +14,7 @@
 #include "packages/testing/fake_package_service.h"
 #include "packages/testing/fake_packages.h"
 #include "sessions/testing/fake_sessions.h"
-#include "store/sqlite_store.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace glovebox::api {
 

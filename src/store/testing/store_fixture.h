@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "store/sqlite_store.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace glovebox::store {
 

@@ -1,4 +1,4 @@
-#include "store/schema.h"
+#include "store/sqlite/schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "store/clock.h"
-#include "store/project_usage.h"
+#include "store/sqlite/project_usage.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {

@@ -1,4 +1,4 @@
-#include "store/key_table.h"
+#include "store/sqlite/key_table.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "store/run_table.h"
+#include "store/sqlite/run_table.h"
 
 namespace glovebox::store {
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/idempotency_table.h"
-#include "store/project_usage.h"
-#include "store/run_table.h"
-#include "store/session_table.h"
-#include "store/sqlite.h"
-#include "store/sqlite_store.h"
+#include "store/sqlite/idempotency_table.h"
+#include "store/sqlite/project_usage.h"
+#include "store/sqlite/run_table.h"
+#include "store/sqlite/session_table.h"
+#include "store/sqlite/sqlite.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace glovebox::store {
 

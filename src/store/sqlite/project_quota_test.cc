@@ -1,10 +1,10 @@
 // What a project may keep that is not removed early, and that no other project pays for it.
-#include "store/project_quota.h"
+#include "store/sqlite/project_quota.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/schema.h"
+#include "store/sqlite/schema.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

@@ -1,4 +1,4 @@
-#include "store/sign_in_table.h"
+#include "store/sqlite/sign_in_table.h"
 
 #include <utility>
 

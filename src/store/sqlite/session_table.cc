@@ -1,4 +1,4 @@
-#include "store/session_table.h"
+#include "store/sqlite/session_table.h"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "store/key.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

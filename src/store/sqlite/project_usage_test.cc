@@ -1,10 +1,10 @@
 // The sums by project, against what the tables have; and who gives when there is too much.
-#include "store/project_usage.h"
+#include "store/sqlite/project_usage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/schema.h"
+#include "store/sqlite/schema.h"
 #include "store/testing/store_fixture.h"
 
 namespace glovebox::store {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

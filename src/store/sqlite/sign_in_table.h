@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "store/sign_in.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

@@ -1,4 +1,4 @@
-#include "store/idempotency_table.h"
+#include "store/sqlite/idempotency_table.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // The wrapper around SQLite: errors, values and transactions.
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <gtest/gtest.h>
 

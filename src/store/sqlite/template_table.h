@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/project_quota.h"
-#include "store/sqlite.h"
+#include "store/sqlite/project_quota.h"
+#include "store/sqlite/sqlite.h"
 #include "store/template_record.h"
 
 namespace glovebox::store {

@@ -1,4 +1,4 @@
-#include "store/project_quota.h"
+#include "store/sqlite/project_quota.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/result.h"
-#include "store/project_quota.h"
-#include "store/sqlite.h"
+#include "store/sqlite/project_quota.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
 namespace glovebox::store {

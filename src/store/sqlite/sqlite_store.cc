@@ -1,11 +1,11 @@
 // The calls of the server's thread, each handed to the store's thread; what that thread does is in
 // sqlite_worker.cc.
-#include "store/sqlite_store.h"
+#include "store/sqlite/sqlite_store.h"
 
 #include <future>
 
 #include "store/clock.h"
-#include "store/sqlite_worker.h"
+#include "store/sqlite/sqlite_worker.h"
 
 namespace glovebox::store {
 

@@ -1,11 +1,11 @@
-#include "store/sqlite_worker.h"
+#include "store/sqlite/sqlite_worker.h"
 
 #include <algorithm>
 
 #include "base/log.h"
-#include "store/key_table.h"
-#include "store/schema.h"
-#include "store/sign_in_table.h"
+#include "store/sqlite/key_table.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sign_in_table.h"
 
 namespace glovebox::store {
 

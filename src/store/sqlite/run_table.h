@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "store/run_queue.h"
 #include "store/run_record.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

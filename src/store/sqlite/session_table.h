@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/project_quota.h"
 #include "store/session_record.h"
-#include "store/sqlite.h"
+#include "store/sqlite/project_quota.h"
+#include "store/sqlite/sqlite.h"
 
 namespace glovebox::store {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/project_usage.h"
+#include "store/sqlite/project_usage.h"
 
 namespace glovebox::store {
 

@@ -1,4 +1,4 @@
-#include "store/project_usage.h"
+#include "store/sqlite/project_usage.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "store/template_table.h"
+#include "store/sqlite/template_table.h"
 
 #include "store/session_record.h"
 

@@ -1,10 +1,10 @@
-#include "store/sweeper.h"
+#include "store/sqlite/sweeper.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
 
-#include "store/schema.h"
+#include "store/sqlite/schema.h"
 
 namespace glovebox::store {
 
