@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "routing/large_requests.h"
+#include "store/over_quota.h"
 #include "store/sha256.h"
-#include "store/sqlite/project_quota.h"
 #include "store/store_call.h"
 
 namespace glovebox::api {

@@ -9,7 +9,7 @@
 #include "packages/package_plan.h"
 #include "routing/refusals.h"
 #include "routing/template_json.h"
-#include "store/sqlite/project_quota.h"
+#include "store/over_quota.h"
 #include "templates/template_request.h"
 
 namespace glovebox::routing {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "store/sqlite/project_quota.h"
+#include "store/over_quota.h"
 #include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {

@@ -7,7 +7,7 @@
 #include "node/links/launcher_error.h"
 #include "sessions/session_json.h"
 #include "sessions/session_plan.h"
-#include "store/sqlite/project_quota.h"
+#include "store/over_quota.h"
 #include "store/store_call.h"
 
 namespace glovebox::sessions {

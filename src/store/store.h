@@ -115,7 +115,7 @@ class Store {
   // Idempotent requests, remembered for 24 hours, whatever other projects store.
 
   // kFresh is on disk (fsync) when it is answered. An error means nothing was recorded and nothing
-  // may run; is_over_quota() (project_quota.h) that the project has no room for another one.
+  // may run; is_over_quota() (over_quota.h) that the project has no room for another one.
   virtual void begin_idempotent(IdempotentRequest request, Callback<IdempotentEntry> done) = 0;
   // Remembered in memory and retried if it cannot be written now; `done` may be empty.
   virtual void finish_idempotent(std::string project, std::string key, int status,

@@ -7,7 +7,7 @@
 #include "routing/query.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/session_json.h"
-#include "store/sqlite/project_quota.h"
+#include "store/over_quota.h"
 #include "store/store_call.h"
 
 namespace glovebox::api {

@@ -1,7 +1,6 @@
 #include "store/sqlite/project_quota.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <vector>
 
 namespace glovebox::store {
@@ -14,20 +13,14 @@ std::string kilobytes(std::uint64_t bytes) { return std::to_string((bytes + 1023
 
 tl::unexpected<Error> over_quota(const ProjectUsage& usage, std::uint64_t most,
                                  const std::string& why) {
-  return fail(Error(Errc::kResourceExhausted,
-                    why +
-                        ": its live sandboxes, its templates and snapshots and its idempotent "
-                        "requests of the last 24 hours take " +
-                        kilobytes(usage.promised_bytes()) + " of " + kilobytes(most),
-                    EDQUOT));
+  return fail(
+      over_quota_error(why +
+                       ": its live sandboxes, its templates and snapshots and its idempotent "
+                       "requests of the last 24 hours take " +
+                       kilobytes(usage.promised_bytes()) + " of " + kilobytes(most)));
 }
 
 }  // namespace
-
-// SQLite's own errors never have this number: see error_of().
-bool is_over_quota(const Error& error) {
-  return error.code() == Errc::kResourceExhausted && error.sys_errno() == EDQUOT;
-}
 
 Result<> ProjectQuota::admit(const std::string& project, std::uint64_t more_bytes) {
   if (project_bytes_ == 0 && disk_bytes_ == 0) return {};

@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/over_quota.h"
 #include "store/sqlite/project_usage.h"
 
 namespace glovebox::store {
-
-// kResourceExhausted: a project has used its share. It is the project's matter and no failure of
-// the store.
-bool is_over_quota(const Error& error);
 
 // The most that one of them gets when all share `capacity` and none gets more than it wants:
 // what the small ones leave is for the others, in equal parts (max-min fairness).
