@@ -1,5 +1,5 @@
 // Requests to the ports of a paused sandbox: which of them resume it, and what the others can find
-// out. api/routes/port_routes_test.cc forwards requests to a running one.
+// out. api/routes/sandboxes/port_routes_test.cc forwards requests to a running one.
 #include "routing/port_routing.h"
 
 #include <gtest/gtest.h>

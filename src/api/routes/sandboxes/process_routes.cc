@@ -1,4 +1,4 @@
-#include "api/routes/process_routes.h"
+#include "api/routes/sandboxes/process_routes.h"
 
 #include <boost/json.hpp>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "api/routes/exec_routes.h"
+#include "api/routes/sandboxes/exec_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "api/routes/file_tree_routes.h"
+#include "api/routes/sandboxes/file_tree_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

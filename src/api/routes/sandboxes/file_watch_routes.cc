@@ -1,4 +1,4 @@
-#include "api/routes/file_watch_routes.h"
+#include "api/routes/sandboxes/file_watch_routes.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>

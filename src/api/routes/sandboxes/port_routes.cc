@@ -1,4 +1,4 @@
-#include "api/routes/port_routes.h"
+#include "api/routes/sandboxes/port_routes.h"
 
 #include <chrono>
 #include <string>

@@ -1,4 +1,4 @@
-#include "api/routes/snapshot_routes.h"
+#include "api/routes/sandboxes/snapshot_routes.h"
 
 #include <boost/json.hpp>
 #include <cerrno>

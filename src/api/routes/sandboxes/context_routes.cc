@@ -1,4 +1,4 @@
-#include "api/routes/context_routes.h"
+#include "api/routes/sandboxes/context_routes.h"
 
 #include "sessions/contexts/context_table.h"
 

@@ -1,4 +1,4 @@
-#include "api/routes/sandbox_metrics_routes.h"
+#include "api/routes/sandboxes/sandbox_metrics_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

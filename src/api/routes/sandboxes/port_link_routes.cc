@@ -1,4 +1,4 @@
-#include "api/routes/port_link_routes.h"
+#include "api/routes/sandboxes/port_link_routes.h"
 
 #include <boost/json.hpp>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "api/routes/exec_stream_routes.h"
+#include "api/routes/sandboxes/exec_stream_routes.h"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>

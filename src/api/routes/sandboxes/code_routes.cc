@@ -1,4 +1,4 @@
-#include "api/routes/code_routes.h"
+#include "api/routes/sandboxes/code_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>
