@@ -1,10 +1,13 @@
-"""Cells for E2B's clients: figures and tables as data, an environment for one cell, errors told once."""
+"""Rich cells: figures and tables as data, an environment for one cell, errors told once."""
 import json
 import os
 import tempfile
 import unittest
 
 from context_harness import Context
+
+CHART = "application/vnd.glovebox.chart+json"
+TABLE = "application/vnd.glovebox.table+json"
 
 
 class Rich(unittest.TestCase):
@@ -22,7 +25,7 @@ class Rich(unittest.TestCase):
         outcome = self.run_rich("import matplotlib.pyplot as plt\n" + code)
         self.assertEqual(len(outcome.results), 1, outcome.lines)
         self.assertIn("image/png", outcome.results[0]["mime"])
-        return outcome.results[0]["mime"]["e2b/chart"]
+        return outcome.results[0]["mime"][CHART]
 
 
 class Charts(Rich):
@@ -128,27 +131,27 @@ class Charts(Rich):
 
     def test_too_many_points_leave_the_picture(self):
         outcome = self.run_rich("import matplotlib.pyplot as plt\nfor _ in range(3):\n    plt.plot(range(5000)); plt.show()\n")
-        charts = ["e2b/chart" in one["mime"] for one in outcome.results]
+        charts = [CHART in one["mime"] for one in outcome.results]
         self.assertEqual(charts, [True, True, False])
-        self.assertIn("e2b/chart: ", outcome.results[2]["mime"]["text/plain"])
+        self.assertIn(CHART + ": ", outcome.results[2]["mime"]["text/plain"])
         self.assertIn("image/png", outcome.results[2]["mime"])
         # The server reads so many values of one cell, as it counts them.
         self.assertLess(sum(line.count(b",") + line.count(b"[") + line.count(b"{") for line in outcome.raw_lines), 40_000)
-        self.assertIn("e2b/chart", self.run_rich("plt.plot(range(5000)); plt.show()").results[0]["mime"])
+        self.assertIn(CHART, self.run_rich("plt.plot(range(5000)); plt.show()").results[0]["mime"])
         outcome = self.run_rich("plt.scatter(range(300_000), range(300_000)); plt.show()")
-        self.assertIn("[e2b/chart: 300000 values, too many]", outcome.results[0]["mime"]["text/plain"])
+        self.assertIn("[%s: 300000 values, too many]" % CHART, outcome.results[0]["mime"]["text/plain"])
 
     def test_the_last_expression_is_its_figure_and_is_not_sent_twice(self):
         outcome = self.run_rich("import matplotlib.pyplot as plt\nplt.plot([1, 2])")
         self.assertEqual([one["main"] for one in outcome.results], [True])
-        self.assertEqual(outcome.result["e2b/chart"]["type"], "line")
+        self.assertEqual(outcome.result[CHART]["type"], "line")
         outcome = self.run_rich("plt.plot([1, 2])\ndisplay(plt.gcf())\n3")
-        self.assertEqual([(one["main"], "e2b/chart" in one["mime"]) for one in outcome.results], [(False, True), (True, False)])
+        self.assertEqual([(one["main"], CHART in one["mime"]) for one in outcome.results], [(False, True), (True, False)])
 
     def test_nothing_of_this_without_being_asked(self):
         outcome = self.context.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nimport pandas as pd\npd.DataFrame({'a': [1]})")
         for one in outcome.results:
-            self.assertFalse([mime for mime in one["mime"] if mime.startswith("e2b")])
+            self.assertFalse([mime for mime in one["mime"] if mime.startswith("application/vnd.glovebox")])
         self.assertIsNone(self.context.run("import sys; sys.modules.get('_glovebox_charts')").result)
         self.assertEqual(self.context.run("display").error["name"], "NameError")
         self.assertEqual(self.context.run("[1]").result["application/json"], [1])
@@ -160,24 +163,24 @@ class Tables(Rich):
 
     def test_a_table_is_columns(self):
         forms = self.data("pd.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': [1.5, float('nan')], 'd': [True, False]})")
-        self.assertEqual(forms["e2b/data"], {"a": [1, 2], "b": ["x", None], "c": [1.5, None], "d": [True, False]})
+        self.assertEqual(forms[TABLE], {"a": [1, 2], "b": ["x", None], "c": [1.5, None], "d": [True, False]})
         self.assertIn("<table", forms["text/html"])
 
     def test_what_json_has_not(self):
         forms = self.data("pd.DataFrame({7: pd.to_datetime(['2024-01-02', None]), 'big': [2**60, 1], 'n': pd.array([1, None], dtype='Int64'),"
                           " 'o': [{'a'}, (1,)], 't': pd.to_timedelta(['1h', None]), 'p': pd.period_range('2024-01', periods=2, freq='M')})")
-        self.assertEqual(forms["e2b/data"], {
+        self.assertEqual(forms[TABLE], {
             "7": ["2024-01-02T00:00:00", None], "big": [str(2**60), 1], "n": [1, None], "o": ["{'a'}", "(1,)"],
             "t": ["0 days 01:00:00", None], "p": ["2024-01-01T00:00:00", "2024-02-01T00:00:00"]})
 
     def test_columns_of_one_name_are_all_there(self):
-        self.assertEqual(self.data("pd.DataFrame([[1, 2, 3]], columns=['a', 'a', 'a'])")["e2b/data"], {"a": [1], "a.1": [2], "a.2": [3]})
+        self.assertEqual(self.data("pd.DataFrame([[1, 2, 3]], columns=['a', 'a', 'a'])")[TABLE], {"a": [1], "a.1": [2], "a.2": [3]})
 
     def test_a_large_one_is_left_out_and_that_is_said(self):
         forms = self.data("pd.DataFrame({'a': range(50_000)})")
-        self.assertNotIn("e2b/data", forms)
-        self.assertIn("[e2b/data: 50000 values, too many]", forms["text/plain"])
-        self.assertEqual(len(self.data("pd.DataFrame({'a': range(20_000)})")["e2b/data"]["a"]), 20_000)
+        self.assertNotIn(TABLE, forms)
+        self.assertIn("[%s: 50000 values, too many]" % TABLE, forms["text/plain"])
+        self.assertEqual(len(self.data("pd.DataFrame({'a': range(20_000)})")[TABLE]["a"]), 20_000)
 
 
 class Cells(Rich):
@@ -193,6 +196,13 @@ class Cells(Rich):
     def test_forms_of_its_own(self):
         outcome = self.run_rich("class A:\n    def _repr_mimebundle_(self, *_): return {'e2b/chart': {'type': 'line', 'n': 1}, 'e2b/data': 'text'}\nA()")
         self.assertEqual(outcome.result["e2b/chart"], {"type": "line", "n": 1})
+        self.assertEqual(outcome.result["e2b/data"], "text")
+
+    def test_only_types_of_json_or_of_its_own_hold_objects(self):
+        outcome = self.run_rich("class A:\n    def _repr_mimebundle_(self, *_):\n        return {'text/html': {'a': 1}, 'image/x': [1],"
+                                " 'application/vnd.a+json': [2], 'mine/plot': [3]}\nA()")
+        self.assertEqual({mime: data for mime, data in outcome.result.items() if mime != "text/plain"},
+                         {"application/vnd.a+json": [2], "mine/plot": [3]})
 
     def test_an_error_is_told_once(self):
         outcome = self.context.run("print('a')\n1/0", rich=True)
@@ -209,7 +219,7 @@ class Cells(Rich):
         self.assertEqual(shown, [{"text/html": "<b>"}, {"text/markdown": "*"}, {"image/png": "iVBORw=="}, {"image/svg+xml": "<svg/>"},
                                  {"application/json": {"a": 1}}, {"text/latex": "$\\displaystyle x$"}, {"text/html": "<i>"}])
         self.assertEqual(self.run_rich("import IPython; IPython.get_ipython(), IPython.display.HTML is HTML").result["text/plain"], "(None, True)")
-        self.assertEqual(self.run_rich("import pandas as pd, matplotlib.pyplot as plt; pd.DataFrame({'a': [1]})").result["e2b/data"], {"a": [1]})
+        self.assertEqual(self.run_rich("import pandas as pd, matplotlib.pyplot as plt; pd.DataFrame({'a': [1]})").result[TABLE], {"a": [1]})
         self.assertEqual(self.context.run("import IPython.nothing").error["name"], "ModuleNotFoundError")
 
     def test_lines_of_a_notebook(self):
@@ -302,7 +312,7 @@ class Cells(Rich):
 
     def test_a_pies_angles_are_exact(self):
         for values, angles in (([90, 10], [324, 36]), ([1, 1, 1], [120, 120, 120]), ([0.5, 99.5], [1.8, 358.2]), ([1, 6], [51.4286, 308.5714])):
-            elements = self.run_rich("import matplotlib.pyplot as plt\nplt.pie(%r)\nplt.show()" % values).results[0]["mime"]["e2b/chart"]["elements"]
+            elements = self.run_rich("import matplotlib.pyplot as plt\nplt.pie(%r)\nplt.show()" % values).results[0]["mime"][CHART]["elements"]
             self.assertEqual([one["angle"] for one in elements], angles)
 
     def test_an_environment_for_one_cell(self):

@@ -1,4 +1,4 @@
-"""Figures and tables as data: what E2B's clients call `chart` and `data`.
+"""Figures and tables as data: the lines, bars and slices of a chart, the columns of a table.
 
 Loaded when a cell that asks for these shows its first figure or table; everything else goes without.
 A figure is read as it was drawn, by its artists, so it does not matter which library drew it.

@@ -25,6 +25,11 @@ TEXT_METHODS = (
 )
 PLAIN = frozenset((bool, int, float, str, list, dict, tuple))
 MOST_RICH = 30_000
+CHART = "application/vnd.glovebox.chart+json"
+TABLE = "application/vnd.glovebox.table+json"
+# The first part of a MIME type that is not a program's own.
+REGISTERED = frozenset(("application", "audio", "example", "font", "haptics", "image", "message", "model",
+                        "multipart", "text", "video"))
 
 # `load` and `Mode` are given by runner.load(), which loads this.
 _sent = []  # figures that need not be sent again at the end
@@ -71,12 +76,12 @@ def forms_of(value):
 
 def _add_chart(forms, figure):
     charts = load("charts")
-    _add_rich(forms, "e2b/chart", charts.points_in(figure), charts.chart_of, figure)
+    _add_rich(forms, CHART, charts.points_in(figure), charts.chart_of, figure)
 
 
 def _add_table(forms, value):
     if isinstance(value, sys.modules["pandas"].DataFrame):
-        _add_rich(forms, "e2b/data", value.size, load("charts").data_of, value)
+        _add_rich(forms, TABLE, value.size, load("charts").data_of, value)
 
 
 def _add_rich(forms, mime, size, function, value):
@@ -144,12 +149,16 @@ def _add(forms, mime, data):
         return
     if isinstance(data, (bytes, bytearray)):
         forms[mime] = bytes(data)
-    elif mime == "application/json" or mime.endswith("+json") or mime in ("e2b/data", "e2b/chart"):
+    elif isinstance(data, str) and not _is_json(mime):
+        forms[mime] = str(data)
+    elif _is_json(mime) or mime.partition("/")[0] not in REGISTERED:
         encoded = json_of(data)
         if encoded is not None:
             forms[mime] = encoded
-    elif isinstance(data, str):
-        forms[mime] = str(data)
+
+
+def _is_json(mime):
+    return mime == "application/json" or mime.endswith("+json")
 
 
 def _attempt(function, *arguments):

@@ -1,4 +1,4 @@
-"""Images of PIL that the code of a notebook shows or saves are results, as E2B's clients expect.
+"""Images of PIL that the code of a notebook shows or saves are results.
 
 Where PIL is imported already it is adapted at once, else when it is imported, by a finder that then is gone.
 """

@@ -1,6 +1,7 @@
 #include "wire/guest/guest_result.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "wire/json/strict_json.h"
 
@@ -25,6 +26,17 @@ bool is_mime_type(std::string_view name) {
   });
 }
 
+// JSON types may hold any value. So may those of a program's own, below a name that IANA has not
+// registered ("myapp/plot"); every other type holds text.
+bool may_hold_json(std::string_view mime) {
+  if (mime.ends_with("json")) return true;
+  constexpr std::string_view kRegistered[] = {"application", "audio", "example", "font",
+                                              "haptics",     "image", "message", "model",
+                                              "multipart",   "text",  "video"};
+  const std::string_view first = mime.substr(0, mime.find('/'));
+  return std::find(std::begin(kRegistered), std::end(kRegistered), first) == std::end(kRegistered);
+}
+
 std::optional<GuestResult> as_result(json::object& line) {
   json::value* mime = line.if_contains("mime");
   if (mime == nullptr || !mime->is_object()) return std::nullopt;
@@ -33,9 +45,7 @@ std::optional<GuestResult> as_result(json::object& line) {
     if (result.content.size() == kMaxMimeTypes) break;
     const std::string_view name(form.key().data(), form.key().size());
     if (!is_mime_type(name)) continue;
-    // Only JSON forms hold anything else than text.
-    const bool is_json = name.ends_with("json") || name == kTableMime || name == kChartMime;
-    if (!form.value().is_string() && !is_json) continue;
+    if (!form.value().is_string() && !may_hold_json(name)) continue;
     result.content.emplace(form.key(), std::move(form.value()));
   }
   if (result.content.empty()) return std::nullopt;

@@ -10,10 +10,10 @@
 
 namespace glovebox::wire {
 
-// Wire names: a runtime writes them for a figure and a table as data (wire/guest/cell.h, `rich`),
-// and programs in a guest may return them as their own, too.
-inline constexpr std::string_view kChartMime = "e2b/chart";
-inline constexpr std::string_view kTableMime = "e2b/data";
+// A figure and a table as data: a runtime writes them for a cell that asks for rich results
+// (wire/guest/cell.h).
+inline constexpr std::string_view kChartMime = "application/vnd.glovebox.chart+json";
+inline constexpr std::string_view kTableMime = "application/vnd.glovebox.table+json";
 
 struct GuestResult {
   bool is_error = false;

@@ -156,6 +156,15 @@ TEST(ExecutionEvent, FormsGetTheirFields) {
   EXPECT_EQ(json::value(event), expected) << json::serialize(event);
 }
 
+TEST(ExecutionEvent, ChartsAndTablesOfTheRuntimeGetTheirFields) {
+  const auto event = execution_event(
+      R"({"type":"result","mime":{"application/vnd.glovebox.chart+json":{"type":"line"},)"
+      R"("application/vnd.glovebox.table+json":{"c":[1]}}})");
+  EXPECT_EQ(event.at("chart"), json::parse(R"({"type":"line"})"));
+  EXPECT_EQ(event.at("data"), json::parse(R"({"c":[1]})"));
+  EXPECT_TRUE(event.at("extra").as_object().empty());
+}
+
 TEST(ExecutionEvent, QuotesGoOnlyWhereTheyMatch) {
   for (const auto& [said, text] :
        std::vector<std::pair<std::string, std::string>>{{"'a'", "a"},

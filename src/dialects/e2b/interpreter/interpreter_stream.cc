@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFields{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kFields{{
     {"text/plain", "text"},
     {"text/html", "html"},
     {"text/markdown", "markdown"},
@@ -30,6 +30,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFields{
     {"application/javascript", "javascript"},
     {wire::kTableMime, "data"},
     {wire::kChartMime, "chart"},
+    // What a program returns itself, as it would in E2B.
+    {"e2b/data", "data"},
+    {"e2b/chart", "chart"},
 }};
 
 std::string_view field_of(std::string_view mime) {
