@@ -1,4 +1,4 @@
-// One WebSocket per tab: events and samples as they happen. It closes while nobody looks, and comes back
+// One WebSocket per tab: events and samples as they happen. It closes while the tab is hidden, and comes back
 // with what was missed.
 import { computed, effect, signal, untracked } from "./html.js";
 import { closeSocket, openSocket, project, reachable, scope, session } from "./api.js";

@@ -146,8 +146,8 @@ std::vector<templates::ReservedName> ServerApi::reserved_template_names() {
 
 http::Router ServerApi::make_router() {
   routing::RouteTable table(authenticator, settings.max_body);
-  // The console's pages use the API as everybody does, so its cookie counts for all of /v1, but for
-  // the paths at which guests answer.
+  // The console's pages use the API as every client does, so its cookie counts for all of /v1, but
+  // for the paths at which guests answer.
   const routing::RouteStyle for_console{.cookies = routing::Cookies::kAccepted};
   const auto add = [&](auto&... routes) {
     (table.add(routes, std::remove_reference_t<decltype(routes)>::rows(), for_console), ...);

@@ -154,7 +154,7 @@ class ServerApi {
   const ApiSettings settings;
   bool is_stopping = false;
   std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
-  HostReportRoutes::DoctorReport doctor_report;  // null: nobody can examine the host
+  HostReportRoutes::DoctorReport doctor_report;  // null: no program can examine the host
   MemoryBudget memory_budget;                    // for answers and input that wait to be read
   routing::Worker worker;  // for work that would block the server's one thread too long
   runs::Metrics metrics;

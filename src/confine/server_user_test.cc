@@ -143,7 +143,7 @@ int become_with_few_files() {
 }
 
 TEST(BecomeServerUser, RaisesTheLimitOfOpenFilesAsFarAsItMay) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   EXPECT_EQ(status_of(become_with_few_files), 0);
 }
 

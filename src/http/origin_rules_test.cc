@@ -190,7 +190,7 @@ TEST(SameOrigin, ARequestOfOurOwnPageIsAdmitted) {
 }
 
 TEST(SameOrigin, AnAddressThatBrowsersDoNotProtectHasNone) {
-  // Plain HTTP over a network: whoever sits in between reads the cookie.
+  // Plain HTTP over a network: a machine in between can read the cookie.
   EXPECT_EQ(own_origin(rules(), request_of("box.example.com")), "");
   EXPECT_EQ(own_origin(rules(), request_of("192.0.2.7:7070")), "");
   EXPECT_EQ(judge_same_origin(rules(), fetched("192.0.2.7:7070")), SameOrigin::kNoOwnOrigin);

@@ -1,5 +1,5 @@
 // The JSON documents of an image: indexes, manifests and configurations, as OCI and Docker write
-// them. They come from whoever made the image: bounded, strict about what is used, and blind to the
+// them. They come from the image's publisher: bounded, strict about what is used, and blind to the
 // rest.
 #pragma once
 

@@ -125,7 +125,7 @@ TEST_F(StateDirTest, LeasesAreNotWhereOthersCanWrite) {
   EXPECT_FALSE(make_leases_file(dir));
   fs::remove(dir);
   fs::create_directory_symlink(root_, dir);
-  EXPECT_FALSE(make_leases_file(dir)) << "a link may be anyone's";
+  EXPECT_FALSE(make_leases_file(dir)) << "a link may be another user's";
 }
 
 }  // namespace

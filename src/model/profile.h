@@ -59,8 +59,9 @@ struct ProfileRequest {
   std::vector<ProfileMount> mounts;
   std::optional<net::NetPolicy> net;
   Dependencies dependencies{};
-  std::string image{};                  // as the request names it
-  std::optional<ImageUse> image_use{};  // what that is; whoever may resolve names fills it in
+  std::string image{};  // as the request names it
+  std::optional<ImageUse>
+      image_use{};  // what that is; the server fills it in when it resolves the name
   ReuseMode reuse = ReuseMode::kNever;
   bool operator==(const ProfileRequest&) const = default;
 };

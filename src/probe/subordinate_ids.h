@@ -1,6 +1,6 @@
 // The ids that /etc/subuid and /etc/subgid give to a user: ids of the host that belong to no
 // account, and that the user may map into user namespaces with newuidmap and newgidmap (Debian's
-// package uidmap). newuidmap checks only that the range is the user's; whether nobody else has it
+// package uidmap). newuidmap checks only that the range is the user's; that no other user has it
 // is checked here, because a sandbox's kernel uids must belong to that sandbox alone.
 #pragma once
 

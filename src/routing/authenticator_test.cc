@@ -64,10 +64,10 @@ TEST_F(AuthenticatorTest, ARefusalSaysWhetherAKeyWasThere) {
 }
 
 TEST_F(AuthenticatorTest, EachAccessAsksForItsKey) {
-  const http::Request nobody = with(nullptr, "");
-  EXPECT_EQ(refused(nobody, Access::kOpen), 0);
-  EXPECT_EQ(refused(nobody, Access::kKey), 401);
-  EXPECT_EQ(refused(nobody, Access::kAdmin), 401);
+  const http::Request anonymous = with(nullptr, "");
+  EXPECT_EQ(refused(anonymous, Access::kOpen), 0);
+  EXPECT_EQ(refused(anonymous, Access::kKey), 401);
+  EXPECT_EQ(refused(anonymous, Access::kAdmin), 401);
   EXPECT_EQ(refused(with_key(user_), Access::kKey), 0);
   EXPECT_EQ(refused(with_key(user_), Access::kAdmin), 403);
   EXPECT_EQ(refused(with_key(admin_), Access::kAdmin), 0);

@@ -67,7 +67,7 @@ class Activity {
     std::optional<std::chrono::microseconds> p99{};
   };
   Rates rates_of(std::string_view project) const;
-  // How many intervals have ended: whoever has seen fewer has something new to see.
+  // How many intervals have ended: a reader that has seen fewer has something new to read.
   std::uint64_t ended() const { return ended_; }
   std::size_t projects() const { return projects_.size(); }
 

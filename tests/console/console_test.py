@@ -71,7 +71,7 @@ class Named(Console):
 
     def cases(self, name, **more):
         here = self.server.url.partition("://")[2]
-        # Nobody else has this certificate, and nothing but this server is asked.
+        # No other server has this certificate, and nothing but this server is asked.
         super().cases(name, GBX_CONSOLE_URL="https://" + self.name, GBX_CONSOLE_API=self.server.url,
                       GBX_CONSOLE_NAMES=f"MAP {self.name} {here}, MAP *.{self.name} {here}",
                       NODE_TLS_REJECT_UNAUTHORIZED="0", NODE_NO_WARNINGS="1", **more)

@@ -335,7 +335,7 @@ test("a terminal is real, resizes, and is found again after a reload", () => wit
   await page.keyboard.press("Control+v");
   await page.keyboard.press("Enter");  // bash takes a line that is pasted as text until then
   await rows.getByText("pasted-2").waitFor();
-  // The shell goes on while nobody looks.
+  // The shell goes on while the page is away.
   await page.reload();
   await page.locator('.terminal[data-state="open"]').waitFor();
   await page.locator(".xterm-rows").getByText("pasted-2").waitFor();

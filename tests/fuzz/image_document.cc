@@ -1,5 +1,5 @@
 // The JSON documents of an image: indexes, manifests, configurations; the record that servers keep
-// of one; and what a pull is asked for and what its sandbox says. Whoever made the image wrote the
+// of one; and what a pull is asked for and what its sandbox says. The image's publisher wrote the
 // first.
 #include <string_view>
 

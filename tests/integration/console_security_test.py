@@ -452,7 +452,7 @@ class BehindAProxy(Console):
         self.assertEqual((link.status, link.json["own_origin"]), (201, False), link)
         base = "https://glovebox.example.com"
         self.assertTrue(link.json["url"].startswith(f"{base}/ports/{box}/8000/open?link="), link)
-        # Opened in a tab, by whoever has the link.
+        # Opened in a tab, by a browser that has the link.
         visit = {"Host": "127.0.0.1:1", "Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate",
                  "Sec-Fetch-Dest": "document"}
         opened = page.call("GET", link.json["url"].removeprefix(base), changes=visit)

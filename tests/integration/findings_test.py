@@ -95,7 +95,7 @@ class ProcessEngine(sealed.TestCase):
         self.assertIn(b"not permitted", ran.stderr)
 
 
-# Tells of every file below /dev that somebody opens, and holds a lock on each.
+# Tells of every file below /dev that another process opens, and holds a lock on each.
 WATCH_DEV = """
 import ctypes, fcntl, os, struct
 libc = ctypes.CDLL("libc.so.6", use_errno=True)

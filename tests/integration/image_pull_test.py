@@ -173,7 +173,7 @@ class FromRegistries(Pulls):
         self.assertTrue(there.own.requests)
         self.pull(f"mirrored.example.org:{REAL}/team/direct:1")
         self.assertEqual(self.printed(f"mirrored.example.org:{REAL}/team/direct:1", "/bin/ls", "/real"), "/real\n")
-        # Credentials are for the registry: a mirror would show anybody what it has.
+        # Credentials are for the registry: a mirror would show every client what it has.
         there.own.requests.clear()
         self.pull(f"mirrored.example.org:{REAL}/team/direct:1", username=USER, password=PASSWORD)
         self.assertEqual(there.own.requests, [])

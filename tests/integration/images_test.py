@@ -242,7 +242,7 @@ class Keeping(Images):
         self.assert_refused(others.post_run(command=["/bin/id"], profile={"image": "test:1"}), 404, "image_not_found")
         self.assert_refused(others.call("DELETE", f"/v1/images/{made['id']}"), 404, "image_not_found")
         self.assertEqual(theirs.post_run(command=["/bin/id"], profile={"image": "test:1"}).status, 200)
-        # Only an administrator publishes, and then all may use it and nobody else may remove it.
+        # Only an administrator publishes, and then all may use it and no other project may remove it.
         self.assert_refused(theirs.call("PATCH", f"/v1/images/{made['id']}", {"public": True}), 403, "policy")
         self.assertTrue(self.client.call("PATCH", f"/v1/images/{made['id']}", {"public": True}).json["public"])
         self.assertEqual(others.post_run(command=["/bin/id"], profile={"image": "test:1"}).status, 200)
@@ -268,7 +268,7 @@ class Keeping(Images):
         # Nor by another one's id as a name.
         self.load(docker_archive([busybox_layer().bytes()], names=[mine["id"]]), client=theirs, status=422)
         self.assertEqual(self.client.get(f"/v1/images/{mine['id']}").json["project"], "default")
-        # A published image gets no names that nobody has looked at.
+        # A published image gets no names that no administrator has looked at.
         self.assertEqual(self.client.call("PATCH", f"/v1/images/{evil['id']}", {"public": True}).status, 200)
         archive = docker_archive([busybox_layer().bytes()], names=["tool:1"], **config)
         self.assertFalse(self.load(archive, client=theirs)["new"])

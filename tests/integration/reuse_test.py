@@ -133,7 +133,7 @@ for _ in range(100):
     try: socket.socket(socket.AF_UNIX).connect("\\0left"); print("found"); break
     except OSError: time.sleep(0.02)
 """),
-    "a process that signals whoever comes": (GOES_ON + """
+    "a process that signals the next call": (GOES_ON + """
 end = time.monotonic() + 60
 while time.monotonic() < end:
     for name in os.listdir("/proc"):
@@ -146,7 +146,7 @@ import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])  # ignored otherwise
 if signal.sigtimedwait([signal.SIGWINCH], 2): print("found")
 """),
-    "a process that reads the memory of whoever comes": (GOES_ON + """
+    "a process that reads the memory of the next call": (GOES_ON + """
 end = time.monotonic() + 60
 while time.monotonic() < end:
     for name in os.listdir("/proc"):

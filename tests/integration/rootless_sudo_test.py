@@ -199,7 +199,7 @@ class Others(WithIds):
                       "chmod -R 777 /usr; chown -R 1000 /usr/lib", user="root", timeout_ms=120000)
         self.assertEqual(content(), before)
         self.assertEqual(os.stat("/usr/lib").st_uid, 0)
-        # Control: the user itself can change them, so that they do not differ only because nobody could.
+        # Control: the user itself can change them, so that they do not differ only because no process could.
         path = next(path for path in before if path.endswith("/etc/sudoers"))
         subprocess.run(self.user.words("/bin/chmod", "0640", path), check=True)
         self.assertNotEqual(content(), before)

@@ -85,7 +85,7 @@ class Deaths(Zygotes):
         self.assertGreaterEqual(len(self.launcher.brokers()), 2)
         waiting = self.client.create_patiently()
         os.kill(broker, signal.SIGKILL)
-        self.assertIsNotNone(waiting.end(), "nobody says that a waiting sandbox is gone")
+        self.assertIsNotNone(waiting.end(), "the launcher does not say that a waiting sandbox is gone")
         waiting.forget()
         self.assert_serves()
         self.zygote(after=zygote)
@@ -119,10 +119,10 @@ class Apart(Zygotes):
         first = self.zygote()
         self.assertEqual(self.client.prepare("second").state, READY)
         (second,) = self.launcher.zygotes() - {first}
-        everybody = [self.launcher.pid, first, second]
+        pids = [self.launcher.pid, first, second]
         for kind in self.KINDS:
             with self.subTest(namespace=kind):
-                self.assertEqual(len({self.namespaces(pid)[kind] for pid in everybody}), 3)
+                self.assertEqual(len({self.namespaces(pid)[kind] for pid in pids}), 3)
         owners = [os.stat(f"/proc/{pid}").st_uid for pid in (first, second)]
         owners += [self.uids(pid)[0] for pid in (first, second)]
         self.assertEqual(len(set(owners) - {0}), 2, owners)

@@ -173,7 +173,7 @@ class OwnRegistry(Service):
 
 
 class TokenServer(Service):
-    """Gives tokens for docker-registry to whoever may pull: `users` are names with their passwords and the
+    """Gives tokens for docker-registry to clients that may pull: `users` are names with their passwords and the
     repositories that they may read."""
 
     def __init__(self, internet, port, directory):

@@ -150,7 +150,7 @@ class Server(StandIn):
         try:
             self.channel.send(words)
         except BrokenPipeError:
-            self.say("nobody listens")
+            self.say("no program listens")
 
     def serve(self):
         self.report()

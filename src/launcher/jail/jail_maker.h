@@ -73,7 +73,7 @@ class JailMaker {
   void make_spare();
   void drop_spare();
   // What jails are made from, once the only one that is expected is made: taking it down waits for
-  // two RCU grace periods, and nobody waits for the launcher while the jail runs.
+  // two RCU grace periods, and no client waits for the launcher while the jail runs.
   bool can_drop_files() const {
     return parts_.sandboxes == Expected::kOne && has_made_ && files_ && setups_.empty();
   }

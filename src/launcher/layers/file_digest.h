@@ -1,4 +1,4 @@
-// FNV-1a, for names: not against somebody who wants two files with one digest.
+// FNV-1a, for names: not against an attacker who wants two files with one digest.
 #pragma once
 
 #include <cstdint>

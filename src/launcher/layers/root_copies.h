@@ -4,7 +4,7 @@
 // these, in a tmpfs that only its own mount namespace has, and leaves everything else as nobody's.
 //
 // Setuid programs are set for the sandbox's root only: the kernel honours the bit in the launcher's
-// user namespace and below, and nobody else can reach the tmpfs.
+// user namespace and below, and no other process can reach the tmpfs.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nobody's on any host that runs tests.
+// Not in use on a host that runs tests.
 constexpr std::uint32_t kUid = 1499999999;
 constexpr std::uint32_t kOtherUid = 1499999998;
 constexpr int kNoNamespaces = 77;
@@ -51,7 +51,8 @@ class ProcessMaker : public ::testing::Test {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // In a process namespace with a /proc of its own: there is nobody else whom a mistake could kill.
+  // In a process namespace with a /proc of its own: there is no other process that a mistake could
+  // kill.
   template <typename Inside>
   static int status_alone(Inside inside) {
     return status_of([&inside] {

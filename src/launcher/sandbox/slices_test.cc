@@ -262,7 +262,7 @@ TEST_F(Slices, AMessageNamesFiveHoldersAndCountsTheOthers) {
 }
 
 TEST_F(Slices, OnlyTheSlicesOfTheRangeAreCounted) {
-  // Whoever has the range behind this one is not why this one is full.
+  // The owner of the range behind this one is not why this one is full.
   const UidSlices behind = UidSlices::open(file_, kLast + 1, kLast + 5 * kSliceSize).value();
   UidSlices slices = open().value();
   while (slices.take()) {

@@ -62,7 +62,7 @@ class SessionTest : public NodeTest {
   static SessionSpec spec() {
     SessionSpec wanted;
     wanted.template_name = "base";
-    wanted.owner = "somebody";
+    wanted.owner = "owner";
     return wanted;
   }
   std::shared_ptr<Session> make() {

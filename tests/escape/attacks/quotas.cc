@@ -194,7 +194,7 @@ Verdict user_namespaces(const Args& args) {
   return hold(count, "user namespaces", err);
 }
 
-// Anyone may lock what they may read, and both read the same files of /usr.
+// A process may lock what it may read, and both read the same files of /usr.
 Verdict file_lock(const Args& args) {
   const int fd = open("/usr/lib/os-release", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return not_tried("open");

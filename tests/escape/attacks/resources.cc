@@ -371,7 +371,7 @@ Verdict signal_flood(const Args& args) {
   return never_stopped(args);
 }
 Verdict signal_flood_safe(const Args& args) {
-  // Blocked before anyone can send it: its default is death.
+  // Blocked before another process can send it: its default is death.
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGRTMIN);
