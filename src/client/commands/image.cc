@@ -1,16 +1,11 @@
 // `glovebox image pull|load|import|list|show|remove|prune|publish|pin`: the images of a server.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "base/percent_encoding.h"
-#include "base/unique_fd.h"
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
@@ -21,6 +16,7 @@
 #include "client/output/layer_text.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
+#include "client/requests/image_archive.h"
 #include "client/requests/layer_options.h"
 
 namespace glovebox::client {
@@ -156,80 +152,6 @@ int print_image(const std::string& body) {
   return 0;
 }
 
-// What is sent: a file, standard input, or what `tar` makes of a directory.
-class Archive {
- public:
-  static Result<Archive> open(const std::string& path) {
-    if (path == "-") return Archive(UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), 0);
-    UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info {};
-    if (!file || ::fstat(file.get(), &info) != 0) return fail(Error::from_errno("open " + path));
-    if (!S_ISDIR(info.st_mode)) return Archive(std::move(file), 0);
-    return pack(path);
-  }
-  Archive(Archive&& other) noexcept
-      : fd_(std::move(other.fd_)), packer_(std::exchange(other.packer_, 0)) {}
-  Archive& operator=(Archive&&) = delete;
-  ~Archive() {
-    fd_.reset();
-    if (packer_ != 0) ::waitpid(packer_, nullptr, 0);
-  }
-
-  std::optional<std::uint64_t> length() const {
-    struct stat info {};
-    if (packer_ != 0 || ::fstat(fd_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      return std::nullopt;
-    }
-    return static_cast<std::uint64_t>(info.st_size);
-  }
-  Result<std::size_t> read(char* into, std::size_t size) {
-    while (true) {
-      const ssize_t got = ::read(fd_.get(), into, size);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail(Error::from_errno("read the archive"));
-      if (got == 0) {
-        TRY_OK(packed());
-      }
-      return static_cast<std::size_t>(got);
-    }
-  }
-
- private:
-  Archive(UniqueFd fd, pid_t packer) : fd_(std::move(fd)), packer_(packer) {}
-
-  // With owners as numbers and with file capabilities.
-  static Result<Archive> pack(const std::string& directory) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
-    UniqueFd ours(ends[0]);
-    const UniqueFd theirs(ends[1]);
-    const pid_t pid = ::fork();
-    if (pid < 0) return fail(Error::from_errno("fork"));
-    if (pid == 0) {
-      ::dup2(theirs.get(), STDOUT_FILENO);
-      ::execlp("tar", "tar", "--create", "--numeric-owner", "--xattrs", "--xattrs-include=*",
-               "--one-file-system", "--directory", directory.c_str(), ".",
-               static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    return Archive(std::move(ours), pid);
-  }
-  // At the end of what `tar` writes: whether it was all.
-  Result<> packed() {
-    if (packer_ == 0) return {};
-    int status = 0;
-    ::waitpid(std::exchange(packer_, 0), &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-      return fail(Errc::kUnavailable, "there is no tar on this host");
-    }
-    return fail(Errc::kInternal, "tar could not read the whole directory");
-  }
-
-  UniqueFd fd_;
-  pid_t packer_ = 0;
-};
-
 int print_new_image(const json::object& image) {
   print(printable(field_text(image, "id")) + "\n");
   const std::uint64_t devices = number_field(image, "devices_left_out");
@@ -249,7 +171,7 @@ int print_new_image(const json::object& image) {
 }
 
 int load_image(const ImageOptions& options, const std::string& path, bool is_tree) {
-  auto archive = Archive::open(path);
+  auto archive = ImageArchive::open(path);
   if (!archive) return failure(archive.error());
   auto api = ApiClient::connect(options.server);
   if (!api) return usage_error_or_failure(api.error());
@@ -320,19 +242,10 @@ int prune_images(const ImageOptions& options, const std::string& body) {
   const CommandResponse response = send_and_report(
       options.server, post_request(image_target(options, "/prune"), body), kNoTimeout);
   if (response.status != 0) return response.status;
-  if (options.json) {
-    print(response.body);
-    return 0;
-  }
-  const auto object = parse_response(response.body);
-  if (!object) return failure(object.error());
-  const auto removed = array_field(*object, "removed");
-  if (!removed) return failure(removed.error());
-  for (const json::value& id : *removed) {
-    if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
-  }
-  print((options.common.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
-        " images, " + size_text(number_field(*object, "bytes")) + "\n");
+  const Result<std::string> text =
+      options.json ? Result<std::string>(response.body) : pruned_text(response.body, "images");
+  if (!text) return failure(text.error());
+  print(*text);
   return 0;
 }
 

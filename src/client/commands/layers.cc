@@ -174,19 +174,10 @@ int prune_layers(const LayersOptions& layers, const std::string& body) {
   const CommandResponse response =
       send_and_report(layers.server, post_request("/v1/layers/prune", body), kNoTimeout);
   if (response.status != 0) return response.status;
-  if (layers.json) {
-    print(response.body);
-    return 0;
-  }
-  const auto object = parse_response(response.body);
-  if (!object) return failure(object.error());
-  const auto removed = array_field(*object, "removed");
-  if (!removed) return failure(removed.error());
-  for (const json::value& id : *removed) {
-    if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
-  }
-  print((layers.layer.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
-        " layers, " + size_text(number_field(*object, "bytes")) + "\n");
+  const Result<std::string> text =
+      layers.json ? Result<std::string>(response.body) : pruned_text(response.body, "layers");
+  if (!text) return failure(text.error());
+  print(*text);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "client/output/response_fields.h"
 
 namespace glovebox::client {
@@ -55,6 +56,18 @@ std::string packages_text(const json::object& layer, std::size_t most) {
   }
   if (count > most) joined += " and " + std::to_string(count - most) + " more";
   return joined.empty() ? "-" : joined;
+}
+
+Result<std::string> pruned_text(const std::string& body, const std::string& things) {
+  TRY(const json::object report, parse_response(body));
+  TRY(const json::array removed, array_field(report, "removed"));
+  std::string text;
+  for (const json::value& id : removed) {
+    if (id.is_string()) text += printable(std::string(id.get_string())) + "\n";
+  }
+  const bool is_dry = field_text(report, "dry_run") == "true";
+  return text + (is_dry ? "would remove " : "removed ") + std::to_string(removed.size()) + " " +
+         things + ", " + size_text(number_field(report, "bytes")) + "\n";
 }
 
 }  // namespace glovebox::client

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/result.h"
+
 namespace glovebox::client {
 
 // "1.5M", "640".
@@ -13,5 +15,7 @@ std::string size_text(std::uint64_t bytes);
 std::string age_text(const std::string& time, std::int64_t now_seconds);
 // "numpy 2.1.0, pandas 2.2.3 and 4 more".
 std::string packages_text(const boost::json::object& layer, std::size_t most);
+// The answer of a prune: the ids, one a line, and "removed 3 layers, 1.5M". `things`: "layers".
+Result<std::string> pruned_text(const std::string& body, const std::string& things);
 
 }  // namespace glovebox::client

@@ -24,6 +24,15 @@ TEST(LayerText, SizesAndAgesAsText) {
   EXPECT_EQ(age_text("-", kNow), "-");
 }
 
+TEST(LayerText, SaysWhatAPruneRemoved) {
+  EXPECT_EQ(pruned_text(R"({"removed":["aa","b\u001b"],"bytes":1536,"dry_run":false})", "layers"),
+            "aa\nb\\x1b\nremoved 2 layers, 1.5K\n");
+  EXPECT_EQ(pruned_text(R"({"removed":[],"bytes":0,"dry_run":true})", "images"),
+            "would remove 0 images, 0\n");
+  EXPECT_FALSE(pruned_text(R"({"bytes":0})", "images").has_value());
+  EXPECT_FALSE(pruned_text("nonsense", "images").has_value());
+}
+
 TEST(LayerText, ListsPackagesOnOneLine) {
   const json::object layer =
       json::parse(R"({"packages":[{"name":"a","version":"1"},{"name":"b","version":"2"},7,
