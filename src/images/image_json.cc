@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "packages/layer_request.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
 
@@ -14,7 +15,6 @@ namespace {
 namespace json = boost::json;
 using wire::ObjectReader;
 
-constexpr std::uint64_t kMostSeconds = 10ull * 365 * 86'400;
 constexpr std::size_t kMaxCredential = 16 * 1024;  // tokens of clouds have a few kilobytes
 
 Result<RegistryCredentials> credentials_of(const json::value& value) {
@@ -73,15 +73,10 @@ json::object image_json(const KeptImage& image, const std::string& project) {
 }
 
 Result<ImagePrune> parse_image_prune(std::string_view body) {
+  TRY(const packages::PruneRequest request, packages::parse_prune_request(body));
   ImagePrune prune;
-  if (body.empty()) return prune;
-  TRY(const json::value document, wire::parse_strict_json(body));
-  TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  TRY(const auto unused, fields.whole("unused_for_s", 0, kMostSeconds));
-  TRY(const auto dry_run, fields.truth("dry_run"));
-  TRY_OK(fields.finish());
-  prune.unused_for = std::chrono::seconds(unused.value_or(0));
-  prune.dry_run = dry_run.value_or(false);
+  prune.unused_for = request.unused_for;
+  prune.dry_run = request.dry_run;
   return prune;
 }
 

@@ -81,4 +81,11 @@ json::object layer_json(const LayerView& layer, const std::string& project) {
           {"projects", std::move(projects)}};
 }
 
+json::object pruned_json(const std::vector<std::string>& removed, std::uint64_t bytes,
+                         bool dry_run) {
+  json::array ids;
+  for (const std::string& id : removed) ids.emplace_back(id);
+  return {{"removed", std::move(ids)}, {"bytes", bytes}, {"dry_run", dry_run}};
+}
+
 }  // namespace glovebox::packages

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/dependencies.h"
 #include "packages/builds/build_progress.h"
@@ -22,5 +24,9 @@ std::string build_progress_json(const BuildProgress& progress);
 
 // A layer as a project ("*": an administrator) may see it, without other projects.
 boost::json::object layer_json(const LayerView& layer, const std::string& project);
+
+// {"removed","bytes","dry_run"}: what a prune has removed, or would.
+boost::json::object pruned_json(const std::vector<std::string>& removed, std::uint64_t bytes,
+                                bool dry_run);
 
 }  // namespace glovebox::packages
