@@ -2,13 +2,11 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/json.hpp>
 #include <exception>
 #include <utility>
 
 #include "api/idempotency.h"
 #include "api/run_responder.h"
-#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "routing/refusals.h"
 #include "routing/run_output.h"
@@ -116,11 +114,7 @@ std::string code_in(const Response& refusal) {
 
 Task<Response> RunFlow::refuse(RunResponder& responder, const RunHeader& run, Response refusal,
                                Error error) {
-  std::string event =
-      boost::json::serialize(boost::json::object{{"code", code_in(refusal)},
-                                                 {"message", to_utf8(error.message())},
-                                                 {"status", refusal.status},
-                                                 {"request_id", run.request_id}});
+  std::string event = routing::error_event_json(refusal, error.message(), run.request_id);
   deps_.log.failed(run, code_in(refusal), error.message());
   co_return co_await responder.refuse(std::move(refusal), std::move(event));
 }

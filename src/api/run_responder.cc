@@ -46,14 +46,10 @@ class LiveResponder final : public RunResponder {
   }
   Task<Response> finish(std::string exit_json, std::string) override {
     std::string event = "exit";
-    co_await sink_.finish(std::move(event), std::move(exit_json));
-    co_return Response::streamed();
+    co_return co_await sink_.respond(std::move(event), std::move(exit_json));
   }
   Task<Response> refuse(Response refusal, std::string error_json) override {
-    if (!sink_.begun()) co_return refusal;
-    std::string event = "error";
-    co_await sink_.finish(std::move(event), std::move(error_json));
-    co_return Response::streamed();
+    co_return co_await sink_.refuse(std::move(refusal), std::move(error_json));
   }
 
  private:

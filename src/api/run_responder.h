@@ -1,5 +1,5 @@
-// Answers a run: with one JSON object when it has ended, or with live events. A sink for the run's
-// output that also writes the end of the answer.
+// Answers a run or a cell: with one JSON object when it has ended, or with live events. A sink for
+// its output that also writes the end of the answer.
 #pragma once
 
 #include <memory>

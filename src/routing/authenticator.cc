@@ -121,6 +121,12 @@ Result<Caller> Authenticator::caller_of_one_project(const http::Request& request
   return caller;
 }
 
+Result<std::string> Authenticator::managed_project(const http::Request& request) const {
+  TRY(Caller caller, caller_of(request));
+  if (caller.who.is_admin() && request.query.find("project") == nullptr) return std::string("*");
+  return std::move(caller.project);
+}
+
 Result<std::string> project_of(const store::Principal& who, const http::Request& request) {
   const std::string* asked = request.query.find("project");
   if (asked == nullptr || *asked == who.project) return who.project;

@@ -69,6 +69,9 @@ class Authenticator {
   Result<Caller> caller_of(const http::Request& request) const;
   // The same for exactly one project: "*" is kInvalidArgument.
   Result<Caller> caller_of_one_project(const http::Request& request) const;
+  // Of what an admin key manages for all projects together, such as layers and images: "*" for an
+  // admin key, unless the query names a project.
+  Result<std::string> managed_project(const http::Request& request) const;
 
  private:
   static bool is_from_this_host(const http::Request& request);

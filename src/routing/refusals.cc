@@ -1,5 +1,6 @@
 #include "routing/refusals.h"
 
+#include <boost/json.hpp>
 #include <cerrno>
 #include <string>
 
@@ -85,6 +86,18 @@ http::Response refuse_packages(const Error& error) {
 http::Response refuse_image_use(const Error& error) {
   if (error.code() != Errc::kNotFound) return refuse_run(error);
   return refuse_run_for(404, "image_not_found", "profile.image: " + error.message(), 0);
+}
+
+std::string code_of(const http::Response& refusal) {
+  return refusal.problem ? refusal.problem->code : "internal";
+}
+
+std::string error_event_json(const http::Response& refusal, std::string_view message,
+                             std::string_view request_id) {
+  return boost::json::serialize(boost::json::object{{"code", code_of(refusal)},
+                                                    {"message", to_utf8(message)},
+                                                    {"status", refusal.status},
+                                                    {"request_id", request_id}});
 }
 
 }  // namespace glovebox::routing

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "http/message.h"
@@ -27,5 +29,11 @@ http::Response refuse_packages(const Error& error);
 
 // The image that a run or a sandbox is to be made of cannot be used.
 http::Response refuse_image_use(const Error& error);
+
+// Its stable code, for metrics and events.
+std::string code_of(const http::Response& refusal);
+// The data of the event `error`, with which a stream ends that had begun before the refusal.
+std::string error_event_json(const http::Response& refusal, std::string_view message,
+                             std::string_view request_id);
 
 }  // namespace glovebox::routing

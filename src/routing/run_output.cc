@@ -1,6 +1,7 @@
 #include "routing/run_output.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "packages/package_json.h"
 
@@ -100,6 +101,17 @@ awaitable<bool> StreamingSink::finish(std::string event, std::string data) {
   const bool there = co_await send(event, data);
   if (!there) co_return false;
   co_return co_await writer_.finish();
+}
+
+Task<http::Response> StreamingSink::respond(std::string event, std::string data) {
+  co_await finish(std::move(event), std::move(data));
+  co_return http::Response::streamed();
+}
+
+Task<http::Response> StreamingSink::refuse(http::Response refusal, std::string error_json) {
+  if (!begun()) co_return refusal;
+  std::string event = "error";
+  co_return co_await respond(std::move(event), std::move(error_json));
 }
 
 }  // namespace glovebox::routing

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/memory_budget.h"
+#include "base/task.h"
 #include "http/message.h"
 #include "node/runs/run_job.h"
 #include "packages/package_preparation.h"
@@ -57,6 +58,10 @@ class StreamingSink final : public node::RunSink, public packages::ProgressSink 
   boost::asio::awaitable<bool> send(std::string_view event, std::string_view data);
   // Writes bytes of an incomplete character, then this event, and ends the stream.
   boost::asio::awaitable<bool> finish(std::string event, std::string data);
+  // The same as the end of the answer.
+  Task<http::Response> respond(std::string event, std::string data);
+  // The refusal itself if nothing was written yet, else the event `error` with this data.
+  Task<http::Response> refuse(http::Response refusal, std::string error_json);
   bool begun() const { return writer_.begun(); }
 
   std::string out;

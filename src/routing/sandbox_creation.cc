@@ -32,7 +32,7 @@ void SandboxCreation::resolve_snapshot_template(const std::string& project,
 }
 
 http::Response SandboxCreation::counted(http::Response refusal, const std::string& project) {
-  deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal", project);
+  deps_.metrics.count_refusal(code_of(refusal), project);
   return refusal;
 }
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/utf8.h"
 #include "images/image_fetch.h"
 #include "images/image_json.h"
 #include "images/image_name.h"
+#include "packages/package_json.h"
 #include "routing/refusals.h"
 #include "routing/run_output.h"
 
@@ -19,14 +19,6 @@ using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
-
-// An admin key sees all images, unless it names a project; any other key those that its project may
-// use.
-Result<std::string> image_project(const ImageRoutes::Dependencies& deps, const Request& request) {
-  TRY(const routing::Caller caller, deps.authenticator.caller_of(request));
-  const bool says_nothing = request.query.find("project") == nullptr;
-  return caller.who.is_admin() && says_nothing ? std::string("*") : caller.project;
-}
 
 Response refuse_image(const Error& error) {
   switch (error.code()) {
@@ -120,28 +112,33 @@ Result<LoadQuery> load_query(const Request& request) {
     query.is_tree = *form == "tree";
   }
   if (query.is_tree && query.name.empty()) {
-    return fail(Errc::kInvalidArgument, "name: a plain tree has none of its own; say it");
+    return fail(Errc::kInvalidArgument,
+                "name: is required for a plain tree, which has no name of its own");
   }
   return query;
 }
 
-Task<Response> answer_stream(routing::StreamingSink& sink, const Request& request,
-                             Result<json::object> loaded, Response refusal) {
+// Null for an answer in one piece.
+routing::StreamingSink* stream_for(const Request& request, ResponseWriter& writer,
+                                   std::optional<routing::StreamingSink>& stream) {
+  const routing::AnswerForm form = routing::answer_form(request);
+  return form == routing::AnswerForm::kJson ? nullptr : &stream.emplace(writer, form);
+}
+
+// The end of an answer in either form. `sink` is null where no stream was asked for.
+Task<Response> refuse_stream(routing::StreamingSink* sink, const Request& request, Response refusal,
+                             Error error) {
+  if (sink == nullptr) co_return refusal;
+  std::string data = routing::error_event_json(refusal, error.message(), request.id);
+  co_return co_await sink->refuse(std::move(refusal), std::move(data));
+}
+
+Task<Response> respond_loaded(routing::StreamingSink* sink, const images::LoadedImage& loaded,
+                              const std::string& project) {
+  std::string data = json::serialize(loaded_json(loaded, project));
+  if (sink == nullptr) co_return Response::json(data + "\n", 201);
   std::string event = "image";
-  std::string data;
-  if (loaded) {
-    data = json::serialize(*loaded);
-  } else {
-    if (!sink.begun()) co_return refusal;
-    event = "error";
-    data =
-        json::serialize(json::object{{"code", refusal.problem ? refusal.problem->code : "internal"},
-                                     {"message", to_utf8(loaded.error().message())},
-                                     {"status", refusal.status},
-                                     {"request_id", request.id}});
-  }
-  co_await sink.finish(std::move(event), std::move(data));
-  co_return Response::streamed();
+  co_return co_await sink->respond(std::move(event), std::move(data));
 }
 
 }  // namespace
@@ -168,7 +165,7 @@ std::span<const routing::RouteRow<ImageRoutes>> ImageRoutes::rows() {
 }
 
 Task<Response> ImageRoutes::list_images(Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, image_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   auto all = co_await deps_.images.list(project);
   if (!all) co_return refuse_image(all.error());
   json::array list;
@@ -189,23 +186,15 @@ Task<Response> ImageRoutes::load_image(Request& request, ResponseWriter& writer)
   UploadedArchive source(*request.body_stream);
   images::LoadRequest wanted{
       .project = caller.project, .name = query.name, .is_tree = query.is_tree};
-  const routing::AnswerForm form = routing::answer_form(request);
-  if (form == routing::AnswerForm::kJson) {
-    EventProgress silent(nullptr);
-    auto loaded = co_await deps_.images.load(std::move(wanted), source, silent, cancel);
-    if (!loaded) co_return refuse_image(loaded.error());
-    co_return Response::json(json::serialize(loaded_json(*loaded, caller.project)) + "\n", 201);
-  }
-  routing::StreamingSink sink(writer, form);
-  EventProgress progress(&sink);
+  std::optional<routing::StreamingSink> stream;
+  routing::StreamingSink* const sink = stream_for(request, writer, stream);
+  EventProgress progress(sink);
   auto loaded = co_await deps_.images.load(std::move(wanted), source, progress, cancel);
   if (!loaded) {
     Response refusal = refuse_image(loaded.error());
-    Result<json::object> failed = fail(std::move(loaded.error()));
-    co_return co_await answer_stream(sink, request, std::move(failed), std::move(refusal));
+    co_return co_await refuse_stream(sink, request, std::move(refusal), std::move(loaded.error()));
   }
-  Result<json::object> body = loaded_json(*loaded, caller.project);
-  co_return co_await answer_stream(sink, request, std::move(body), Response());
+  co_return co_await respond_loaded(sink, *loaded, caller.project);
 }
 
 Task<Response> ImageRoutes::pull_image(Request& request, ResponseWriter& writer) {
@@ -219,27 +208,20 @@ Task<Response> ImageRoutes::pull_image(Request& request, ResponseWriter& writer)
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  const routing::AnswerForm form = routing::answer_form(request);
-  std::optional<routing::StreamingSink> sink;
-  if (form != routing::AnswerForm::kJson) sink.emplace(writer, form);
-  EventProgress progress(sink ? &*sink : nullptr);
+  std::optional<routing::StreamingSink> stream;
+  routing::StreamingSink* const sink = stream_for(request, writer, stream);
+  EventProgress progress(sink);
   auto loaded = co_await deps_.images.pull(std::move(wanted), progress, cancel);
   if (!loaded) {
     Response refusal = refuse_pull(loaded.error(), cancel->cancelled());
-    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal",
-                                caller.project);
-    if (!sink) co_return refusal;
-    Result<json::object> failed = fail(std::move(loaded.error()));
-    co_return co_await answer_stream(*sink, request, std::move(failed), std::move(refusal));
+    deps_.metrics.count_refusal(routing::code_of(refusal), caller.project);
+    co_return co_await refuse_stream(sink, request, std::move(refusal), std::move(loaded.error()));
   }
-  json::object body = loaded_json(*loaded, caller.project);
-  if (!sink) co_return Response::json(json::serialize(body) + "\n", 201);
-  Result<json::object> done = std::move(body);
-  co_return co_await answer_stream(*sink, request, std::move(done), Response());
+  co_return co_await respond_loaded(sink, *loaded, caller.project);
 }
 
 Task<Response> ImageRoutes::get_image(Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, image_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   std::string said(request.param("id"));
   auto found = co_await deps_.images.find(project, std::move(said));
   if (!found) co_return refuse_image(found.error());
@@ -248,7 +230,7 @@ Task<Response> ImageRoutes::get_image(Request& request, ResponseWriter&) {
 
 Task<Response> ImageRoutes::change_image(Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
-  CO_TRY(const std::string project, image_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   CO_TRY(images::ImageService::Change change, images::parse_image_change(request.body));
   if (change.is_public && !caller.who.is_admin()) {
     co_return Response::refuse(403, "policy", "public: only an administrator publishes images");
@@ -260,7 +242,7 @@ Task<Response> ImageRoutes::change_image(Request& request, ResponseWriter&) {
 }
 
 Task<Response> ImageRoutes::remove_image(Request& request, ResponseWriter&) {
-  CO_TRY(std::string project, image_project(deps_, request));
+  CO_TRY(std::string project, deps_.authenticator.managed_project(request));
   std::string said(request.param("id"));
   Result<> removed = co_await deps_.images.remove(std::move(project), std::move(said));
   if (!removed) co_return refuse_image(removed.error());
@@ -268,16 +250,13 @@ Task<Response> ImageRoutes::remove_image(Request& request, ResponseWriter&) {
 }
 
 Task<Response> ImageRoutes::prune_images(Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, image_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   CO_TRY(images::ImagePrune prune, images::parse_image_prune(request.body));
   prune.project = project;
   const bool dry_run = prune.dry_run;
   auto report = co_await deps_.images.prune(std::move(prune));
   if (!report) co_return refuse_image(report.error());
-  json::array removed;
-  for (const std::string& id : report->removed) removed.emplace_back(id);
-  const json::object body{
-      {"removed", std::move(removed)}, {"bytes", report->bytes}, {"dry_run", dry_run}};
+  const json::object body = packages::pruned_json(report->removed, report->bytes, dry_run);
   co_return Response::json(json::serialize(body) + "\n");
 }
 

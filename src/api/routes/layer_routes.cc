@@ -21,13 +21,6 @@ namespace {
 
 namespace json = boost::json;
 
-// An admin key sees all layers, unless it names a project; any other key those of its project.
-Result<std::string> layer_project(const LayerRoutes::Dependencies& deps, const Request& request) {
-  TRY(const routing::Caller caller, deps.authenticator.caller_of(request));
-  const bool says_nothing = request.query.find("project") == nullptr;
-  return caller.who.is_admin() && says_nothing ? std::string("*") : caller.project;
-}
-
 Response refuse_layer(const Error& error) {
   if (error.code() == Errc::kNotFound) {
     return Response::refuse(404, "layer_not_found", error.message());
@@ -72,21 +65,13 @@ Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& requ
   if (!made || !layer) {
     const Error& error = !made ? made.error() : layer.error();
     Response refusal = !made ? routing::refuse_packages(error) : refuse_layer(error);
-    deps.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal", project);
-    if (!sink.begun()) co_return refusal;
-    const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
-                            {"message", to_utf8(error.message())},
-                            {"status", refusal.status},
-                            {"request_id", request.id}};
-    std::string event = "error";
-    std::string data = json::serialize(said);
-    co_await sink.finish(std::move(event), std::move(data));
-    co_return Response::streamed();
+    deps.metrics.count_refusal(routing::code_of(refusal), project);
+    std::string data = routing::error_event_json(refusal, error.message(), request.id);
+    co_return co_await sink.refuse(std::move(refusal), std::move(data));
   }
   std::string event = "layer";
   std::string data = json::serialize(made_json(*layer, *made, project));
-  co_await sink.finish(std::move(event), std::move(data));
-  co_return Response::streamed();
+  co_return co_await sink.respond(std::move(event), std::move(data));
 }
 
 }  // namespace
@@ -111,7 +96,7 @@ std::span<const routing::RouteRow<LayerRoutes>> LayerRoutes::rows() {
 }
 
 Task<Response> LayerRoutes::list_layers(Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, layer_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   auto layers = co_await deps_.packages.list(project);
   if (!layers) co_return refuse_layer(layers.error());
   json::array list;
@@ -122,7 +107,7 @@ Task<Response> LayerRoutes::list_layers(Request& request, ResponseWriter&) {
 }
 
 Task<Response> LayerRoutes::get_layer(Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, layer_project(deps_, request));
+  CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   auto layer = co_await deps_.packages.find(project, requested_layer(request));
   if (!layer) co_return refuse_layer(layer.error());
   co_return Response::json(json::serialize(packages::layer_json(*layer, project)) + "\n");
@@ -152,8 +137,7 @@ Task<Response> LayerRoutes::build_layer(Request& request, ResponseWriter& writer
   auto made = co_await deps_.preparation.prepare(std::move(wanted_set), cancel);
   if (!made) {
     Response refusal = routing::refuse_packages(made.error());
-    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal",
-                                caller.project);
+    deps_.metrics.count_refusal(routing::code_of(refusal), caller.project);
     co_return refusal;
   }
   auto layer = co_await deps_.packages.find(caller.project, made->layer_id);
@@ -173,10 +157,7 @@ Task<Response> LayerRoutes::prune_layers(Request& request, ResponseWriter&) {
   CO_TRY(const packages::PruneRequest prune, packages::parse_prune_request(request.body));
   auto report = co_await deps_.packages.prune(prune);
   if (!report) co_return refuse_layer(report.error());
-  json::array removed;
-  for (const std::string& id : report->removed) removed.emplace_back(id);
-  const json::object body{
-      {"removed", std::move(removed)}, {"bytes", report->bytes}, {"dry_run", prune.dry_run}};
+  const json::object body = packages::pruned_json(report->removed, report->bytes, prune.dry_run);
   co_return Response::json(json::serialize(body) + "\n");
 }
 

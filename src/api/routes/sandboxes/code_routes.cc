@@ -3,10 +3,9 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "http/status.h"
+#include "api/run_responder.h"
 #include "routing/large_requests.h"
 #include "routing/refusals.h"
-#include "routing/run_output.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/contexts/cell_json.h"
 #include "sessions/contexts/context_table.h"
@@ -83,53 +82,30 @@ sessions::CellAnswer about_cell(const Request& request, const sessions::Context&
   return {request.id, context.id, std::string(sessions::language_name(context.spec.language))};
 }
 
-Response client_gone() {
-  // The client does not get this answer; the status is for the log.
-  return routing::refuse_gone_client();
-}
-
-Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& request,
-                              std::shared_ptr<sessions::ContextTable> table,
-                              std::shared_ptr<sessions::Context> context,
-                              sessions::CellRequest cell,
-                              std::shared_ptr<node::CancelFlag> cancel) {
-  routing::KeepingSink sink(deps.memory_budget);
-  auto report = co_await table->run(context, std::move(cell), sink, cancel);
-  if (cancel->cancelled()) co_return client_gone();
-  if (!report) co_return fail(std::move(report.error()));
-  report->outcome.truncated = report->outcome.truncated || sink.truncated();
+// Runs the cell and answers it, in either form.
+Task<Response> run_cell(const CodeRoutes::Dependencies& deps, Request& request,
+                        RunResponder& responder, std::shared_ptr<sessions::ContextTable> table,
+                        std::shared_ptr<sessions::Context> context, sessions::CellRequest cell) {
+  auto cancel = std::make_shared<node::CancelFlag>();
+  request.on_disconnect([cancel] { cancel->cancel(); });
+  auto report = co_await table->run(context, std::move(cell), responder.sink(), cancel);
+  if (cancel->cancelled() && !responder.begun()) co_return routing::refuse_gone_client();
+  if (!report && !responder.begun()) co_return fail(std::move(report.error()));
+  if (!report) {
+    Response refusal = Response::from_error(report.error());
+    std::string data = routing::error_event_json(refusal, report.error().message(), request.id);
+    co_return co_await responder.refuse(std::move(refusal), std::move(data));
+  }
+  responder.take_output(report->outcome);
   const sessions::CellAnswer about = about_cell(request, *context);
   std::string end = sessions::cell_exit_json(about, *report);
-  Outcome outcome = std::move(report->outcome);
-  outcome.out = std::move(sink.out);
-  outcome.err = std::move(sink.err);
-  std::string body =
-      co_await deps.responses.with_output(request.owner, std::move(end), std::move(outcome));
-  co_return deps.responses.respond(std::move(body));
-}
-
-Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
-                              std::shared_ptr<sessions::ContextTable> table,
-                              std::shared_ptr<sessions::Context> context,
-                              sessions::CellRequest cell, routing::AnswerForm form,
-                              std::shared_ptr<node::CancelFlag> cancel) {
-  routing::StreamingSink sink(writer, form);
-  auto report = co_await table->run(context, std::move(cell), sink, cancel);
-  if (!report && !sink.begun()) co_return fail(std::move(report.error()));
-  std::string event = "exit";
-  std::string data;
-  if (report) {
-    const sessions::CellAnswer about = about_cell(request, *context);
-    data = sessions::cell_exit_json(about, *report);
-  } else {
-    event = "error";
-    const json::object problem{{"code", http::status_of(report.error().code()).code},
-                               {"message", report.error().message()},
-                               {"request_id", request.id}};
-    data = json::serialize(problem);
+  if (!responder.is_whole()) {
+    std::string nothing;
+    co_return co_await responder.finish(std::move(end), std::move(nothing));
   }
-  co_await sink.finish(std::move(event), std::move(data));
-  co_return Response::streamed();
+  std::string body = co_await deps.responses.with_output(request.owner, std::move(end),
+                                                         std::move(report->outcome));
+  co_return deps.responses.respond(std::move(body));
 }
 
 }  // namespace
@@ -149,15 +125,10 @@ Task<Response> CodeRoutes::post_code(Request& request, ResponseWriter& writer) {
   request.body = std::string();  // it can be large
   const auto table = deps_.contexts.of(session);
   CO_TRY(const auto context, co_await context_for(table, code));
-  auto cancel = std::make_shared<node::CancelFlag>();
-  request.on_disconnect([cancel] { cancel->cancel(); });
   routing::AnswerForm form = routing::answer_form(request);
   if (form == routing::AnswerForm::kJson && code.stream) form = routing::AnswerForm::kLines;
-  if (form == routing::AnswerForm::kJson) {
-    co_return co_await run_and_answer(deps_, request, table, context, std::move(code.cell), cancel);
-  }
-  co_return co_await run_and_stream(request, writer, table, context, std::move(code.cell), form,
-                                    cancel);
+  const auto responder = make_responder(form, deps_.memory_budget, writer);
+  co_return co_await run_cell(deps_, request, *responder, table, context, std::move(code.cell));
 }
 
 }  // namespace glovebox::api
