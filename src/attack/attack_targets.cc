@@ -19,6 +19,9 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/assert.h"
+#include "base/hex.h"
+
 extern char** environ;
 
 namespace glovebox::attack {
@@ -74,16 +77,10 @@ int port_of(const UniqueFd& fd) {
 }  // namespace
 
 std::string random_hex(size_t bytes) {
-  std::string text;
-  for (size_t at = 0; at < bytes; ++at) {
-    unsigned char byte = 0;
-    while (::getrandom(&byte, 1, 0) != 1) {
-    }
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  std::string random(bytes, '\0');
+  // Up to 256 bytes come whole or not at all.
+  GBX_ASSERT(::getrandom(random.data(), bytes, 0) == static_cast<ssize_t>(bytes));
+  return hex_encode(random);
 }
 
 Result<std::unique_ptr<AttackTargets>> AttackTargets::make(const std::string& attacks_program) {

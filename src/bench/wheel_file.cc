@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/hex.h"
+
 namespace glovebox::bench {
 namespace {
 
@@ -30,12 +32,7 @@ std::string sha256_of(std::string_view bytes) {
   std::array<unsigned char, 32> digest{};
   unsigned size = digest.size();
   ::EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, ::EVP_sha256(), nullptr);
-  std::string text;
-  for (const unsigned char byte : digest) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+  return hex_encode(digest);
 }
 
 class Zip {

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/percent_encoding.h"
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"

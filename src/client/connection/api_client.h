@@ -69,7 +69,4 @@ inline constexpr std::chrono::milliseconds kNoTimeout{0};
 CommandResponse send_and_report(const ServerLocationOptions& options, http::ClientRequest request,
                                 std::chrono::milliseconds timeout = kCommandTimeout);
 
-// Percent-encodes a path component or a query value.
-std::string percent_encode(std::string_view text);
-
 }  // namespace glovebox::client

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/id.h"
+#include "base/percent_encoding.h"
 #include "base/utf8.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/percent_encoding.h"
 #include "client/output/response_fields.h"
 #include "client/output/run_result.h"
 #include "wire/network/net_refusals.h"

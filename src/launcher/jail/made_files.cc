@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "base/hex.h"
 #include "base/unique_fd.h"
 #include "launcher/layers/host_layer.h"
 
@@ -31,12 +32,10 @@ Result<> make_boot_id(int at, std::uint32_t uid, bool chown) {
   }
   bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
   bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (std::size_t i = 0; i < sizeof bytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 0xf];
+    append_hex(text, bytes[i]);
   }
   text += '\n';
   const UniqueFd file(
