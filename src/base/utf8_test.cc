@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8_cut.h"
+
 namespace glovebox {
 namespace {
 
@@ -53,6 +55,28 @@ TEST(Printable, IsCutBetweenCharacters) {
   for (int i = 0; i < 2000; ++i) text += "\xe2\x82\xac";
   EXPECT_TRUE(is_utf8(printable(text)));
   EXPECT_LE(printable(text).size(), 4000u);
+}
+
+TEST(Utf8Cut, IsBetweenCharacters) {
+  const std::string euro = "\xe2\x82\xac";
+  EXPECT_EQ(utf8_cut("abc", 3), 3u);
+  EXPECT_EQ(utf8_cut("abc", 2), 2u);
+  EXPECT_EQ(utf8_cut(euro, 3), 3u);
+  EXPECT_EQ(utf8_cut("a" + euro, 3), 1u);
+  EXPECT_EQ(utf8_cut(euro, 2), 0u);
+  EXPECT_EQ(utf8_cut(euro, 0), 0u);
+  EXPECT_EQ(utf8_cut("\xf0\x9f\xa7\xa4x", 3), 0u);
+  EXPECT_EQ(utf8_cut("\x80\x80\x80\x80\x80\x80", 5), 5u) << "not UTF-8";
+  EXPECT_EQ(utf8_cut("\x80\x80\x80", 1), 1u) << "not UTF-8";
+}
+
+TEST(Utf8Cut, APartialCharacterInFrontIsSkipped) {
+  EXPECT_EQ(skip_partial_character("\x82\xac"
+                                   "a"),
+            "a");
+  EXPECT_EQ(skip_partial_character("a\x82"), "a\x82");
+  EXPECT_EQ(skip_partial_character("\x80\x80\x80\x80"), "\x80") << "not UTF-8";
+  EXPECT_EQ(skip_partial_character(""), "");
 }
 
 }  // namespace

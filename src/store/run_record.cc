@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/utf8_cut.h"
 
 namespace glovebox::store {
 
@@ -61,14 +62,7 @@ Result<RunCursor> parse_cursor(std::string_view text) {
 
 bool cut_text(std::string& text, std::size_t limit) {
   if (text.size() <= limit) return false;
-  std::size_t end = limit;
-  // A character has at most three bytes after its first; bytes that are no UTF-8 are cut plainly.
-  for (int back = 0; back < 3 && end > 0; ++back) {
-    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80) break;
-    --end;
-  }
-  if ((static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) end = limit;
-  text.resize(end);
+  text.resize(utf8_cut(text, limit));
   text.shrink_to_fit();
   return true;
 }

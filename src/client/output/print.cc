@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8_cut.h"
 #include "model/outcome.h"
 
 namespace glovebox::client {
@@ -17,9 +18,8 @@ int print_error(const std::string& message, int status) {
 
 // Counts UTF-8 lead bytes; wide characters are not treated specially.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_continuation(c); }));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "base/utf8_cut.h"
 #include "dialects/mcp/json_rpc.h"
 
 namespace glovebox::mcp {
@@ -18,16 +19,6 @@ std::string event_of(std::string_view message) {
   std::string text = "event: message\ndata: ";
   text.append(message).append("\n\n");
   return text;
-}
-
-// Without the rest of a character that was cut at the front.
-std::string_view skip_partial_character(std::string_view text) {
-  std::size_t skipped = 0;
-  while (skipped < 3 && skipped < text.size() &&
-         (static_cast<unsigned char>(text[skipped]) & 0xc0u) == 0x80u) {
-    ++skipped;
-  }
-  return text.substr(skipped);
 }
 
 }  // namespace

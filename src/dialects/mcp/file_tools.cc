@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/percent_encoding.h"
 #include "base/utf8.h"
+#include "base/utf8_cut.h"
 #include "dialects/mcp/content.h"
 #include "dialects/mcp/images.h"
 #include "sessions/files/directory_listing.h"
@@ -106,11 +107,7 @@ json::object blob_block(const std::string& path, const std::string& bytes) {
 
 // Without the characters that an offset and a limit have cut in two.
 std::string_view whole_characters(std::string_view bytes, bool has_before, bool has_after) {
-  for (int i = 0; has_before && i < 3 && !bytes.empty() &&
-                  (static_cast<unsigned char>(bytes.front()) & 0xc0u) == 0x80u;
-       ++i) {
-    bytes.remove_prefix(1);
-  }
+  if (has_before) bytes = skip_partial_character(bytes);
   if (!has_after) return bytes;
   wire::Utf8Chunker pieces;
   return bytes.substr(0, pieces.add(bytes).size());

@@ -1,14 +1,10 @@
 #include "dialects/mcp/truncated_text.h"
 
 #include "base/utf8.h"
+#include "base/utf8_cut.h"
 #include "wire/runs/run_answer.h"
 
 namespace glovebox::mcp {
-namespace {
-
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
-
-}  // namespace
 
 void TruncatedText::add(std::string_view bytes) {
   total_ += bytes.size();
@@ -48,8 +44,7 @@ std::string TruncatedText::cut(std::size_t half) const {
   wire::Utf8Chunker pieces;
   std::string text = to_utf8(pieces.add(head));
   const std::uint64_t missing = total_ - head.size() - tail.size();
-  for (int i = 0; i < 3 && !tail.empty() && is_continuation(tail.front()); ++i)
-    tail.remove_prefix(1);
+  tail = skip_partial_character(tail);
   text += "\n[... " + std::to_string(missing) + " bytes are left out here ...]\n";
   return text + to_utf8(tail);
 }

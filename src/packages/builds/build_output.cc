@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "base/utf8_cut.h"
 
 namespace glovebox::packages {
 namespace {
@@ -26,9 +27,7 @@ void hide(std::string& text, const std::vector<std::string>& secrets) {
 // Never cuts inside a UTF-8 character.
 std::string cut_line(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
-  std::size_t size = most - std::min(most, kCut.size());
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0u) == 0x80u) --size;
-  text.resize(size);
+  text.resize(utf8_cut(text, most - std::min(most, kCut.size())));
   text += kCut;
   return text;
 }

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
+#include "base/utf8_cut.h"
 #include "wire/guest/session_frames.h"
 #include "wire/json/strict_json.h"
 
@@ -14,8 +15,7 @@ namespace json = boost::json;
 // Cuts to at most this many bytes, without a partial character at the end.
 std::string cut_at_character(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0u) == 0x80u) --most;
-  return text.substr(0, most) + "\xe2\x80\xa6";
+  return text.substr(0, utf8_cut(text, most)) + "\xe2\x80\xa6";
 }
 
 std::string text_of(const json::object& object, std::string_view name) {
