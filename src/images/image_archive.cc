@@ -203,7 +203,7 @@ Result<Descriptor> choose(const std::vector<Descriptor>& all, const std::string&
   std::string names;
   for (const Descriptor* one : fitting) names += " " + to_utf8(one->name);
   return fail(Errc::kInvalidArgument,
-              "the archive has several images; say which one by its name:" + names);
+              "the archive has several images; choose one by its name:" + names);
 }
 
 Result<ArchivedImage> read_oci(const Contents& contents, const File& index,
@@ -270,7 +270,7 @@ Result<const DockerManifest*> choose(const std::vector<DockerManifest>& all,
   }
   if (all.empty()) return malformed_archive("it has no image");
   return fail(Errc::kInvalidArgument,
-              "the archive has several images; say which one by its name:" + names);
+              "the archive has several images; choose one by its name:" + names);
 }
 
 Result<ArchivedImage> read_docker(const Contents& contents, const File& list,

@@ -17,12 +17,13 @@ std::int64_t last_use(const KeptImage& one) {
 
 tl::unexpected<Error> no_such_image(const std::string& said) {
   return fail(Errc::kNotFound,
-              "there is no image \"" + to_utf8(said) + "\"; load one with `glovebox image load`");
+              "there is no image \"" + to_utf8(said) +
+                  "\"; get it with `glovebox image pull` or `glovebox image load`");
 }
 
 tl::unexpected<Error> several_images(const std::string& said) {
-  return fail(Errc::kNotFound, "several images could be meant by \"" + to_utf8(said) +
-                                   "\": say the id, or whose image it is (?project=)");
+  return fail(Errc::kNotFound, "several images match \"" + to_utf8(said) +
+                                   "\": use the full id, or name the project (?project=)");
 }
 
 bool has_any_name(const KeptImage& one, const std::vector<std::string>& names) {

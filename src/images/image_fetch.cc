@@ -141,7 +141,8 @@ Task<std::unique_ptr<ImageFetch>> ImageFetch::begin(packages::BuildSandbox::Host
   std::size_t end = std::string::npos;
   while ((end = fetch->bytes_.find('\n')) == std::string::npos) {
     if (fetch->ended_ || fetch->bytes_.size() > kMaxFoundLine) {
-      co_return fail(Errc::kInternal, "the program that fetches images does not say what it found");
+      co_return fail(Errc::kInternal,
+                     "the program that fetches images did not report what it found");
     }
     CO_TRY_OK(co_await fetch->read_more());
   }

@@ -145,7 +145,7 @@ Result<ImageConfig> config_of(const json::object& object) {
   if (config.user.size() + config.workdir.size() + bytes_of(config.env) +
           bytes_of(config.entrypoint) + bytes_of(config.cmd) >
       kMaxConfigBytes) {
-    return malformed("Env, Entrypoint and Cmd have together more than 12 KB");
+    return malformed("Env, Entrypoint and Cmd together exceed 12 KB");
   }
   return config;
 }
@@ -193,7 +193,7 @@ Result<std::vector<DockerManifest>> parse_docker_manifests(std::string_view text
     TRY(manifest.config, text_of(*object, "Config"));
     TRY(manifest.names, texts_of(*object, "RepoTags", kMaxEntries, kMaxImageName));
     TRY(manifest.layers, texts_of(*object, "Layers", kMaxImageLayers, kMaxPath));
-    if (manifest.config.empty()) return malformed("manifest.json names no Config");
+    if (manifest.config.empty()) return malformed("manifest.json has an entry without Config");
     all.push_back(std::move(manifest));
   }
   return all;

@@ -120,8 +120,9 @@ Result<ImageReference> parse_image_reference(std::string_view text) {
     rest.remove_prefix(component.size() + 1);
   }
   if (parts.path.size() >= kLeastImageId && is_lower_hex(parts.path)) {
-    return fail(Errc::kInvalidArgument,
-                "\"" + std::string(text) + "\" is not the name of an image: it could be an id");
+    return fail(
+        Errc::kInvalidArgument,
+        "\"" + std::string(text) + "\" is not a valid name of an image: it looks like an id");
   }
   reference.tag = parts.tag;
   reference.sha256 = parts.sha256;

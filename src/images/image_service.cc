@@ -123,9 +123,9 @@ Result<config::ImageRegistry> ImageService::registry_of(const ImageReference& re
     known += " " + one.name;
   }
   return fail(Errc::kPolicy, "images cannot be pulled from " + reference.registry +
-                                 ": it is none of the registries that the administrator allows "
-                                 "(images.registries:" +
-                                 (known.empty() ? " none" : known) + ")");
+                                 ": the administrator allows only the registries of "
+                                 "images.registries (" +
+                                 (known.empty() ? "none" : known.substr(1)) + ")");
 }
 
 Task<LoadedImage> ImageService::pull(PullRequest wanted, ImageProgress& progress,
@@ -228,7 +228,8 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
       wanted.name.empty() ? std::move(found.names) : std::vector<std::string>{wanted.name};
   if (names.size() > ImageRecord::kMostNames) names.resize(ImageRecord::kMostNames);
   if (names.empty()) {
-    co_return fail(Errc::kInvalidArgument, "the archive does not say the image's name; say it");
+    co_return fail(Errc::kInvalidArgument,
+                   "the archive has no name for the image; give it one (name)");
   }
   const std::string id = layer_of(wanted.project, found.digest);
   if (!wanted.sha256.empty() && found.manifest != wanted.sha256) {

@@ -60,8 +60,7 @@ Error of_image(Error error) {
     return Error(Errc::kResourceExhausted, "the host's disk is full", why);
   }
   if (why == EFBIG) {
-    return Error(Errc::kResourceExhausted,
-                 "the image is larger than it may be here: " + error.message(), why);
+    return Error(Errc::kResourceExhausted, "the image is too large: " + error.message(), why);
   }
   if (error.code() == Errc::kUnavailable || error.code() == Errc::kTimeout) return error;
   return Error(Errc::kInvalidArgument, error.message(), why);
@@ -147,7 +146,7 @@ Task<UnpackedImage> ImageUnpacking::fill(const Wanted& wanted, const ArchivedIma
     unpacked.capabilities += report.capabilities;
     if (done->bytes > left) {
       co_return fail(Error(Errc::kResourceExhausted,
-                           "the image is larger than it may be here: more than " +
+                           "the image is too large: it has more than " +
                                std::to_string(wanted.most_bytes >> 20) + " MB",
                            EFBIG));
     }

@@ -108,7 +108,7 @@ class Image:
                 continue
             return Blob(entry, "a manifest of the index", (*MANIFESTS, *INDEXES)).digest
         there = ", ".join(sorted({name for name in there if name != "unknown/unknown"}))[:300]
-        raise Failure("unsupported", "the image is not made for %s; there is: %s" % (self.platform, there or "nothing"))
+        raise Failure("unsupported", "the image is not available for %s, only for: %s" % (self.platform, there or "nothing"))
 
     def read_manifest(self, manifest, most):
         layers = manifest.get("layers")
@@ -118,7 +118,7 @@ class Image:
         self.layers = [Blob(one, "layer %d" % (at + 1), LAYERS) for at, one in enumerate(layers)]
         self.bytes = sum({one.digest: one.size for one in self.layers}.values())
         if self.bytes > most:
-            raise Failure("too_large", "its layers have %d MB, and %d MB are allowed here" % (self.bytes // MEGABYTE, most // MEGABYTE))
+            raise Failure("too_large", "its layers have %d MB, the limit is %d MB" % (self.bytes // MEGABYTE, most // MEGABYTE))
         self.config_data = self.registry.document(self.config.digest)
         if "sha256:" + hashlib.sha256(self.config_data).hexdigest() != self.config.digest:
             raise Failure("digest", "the configuration is not what its digest says: %s" % self.config.digest)

@@ -70,7 +70,7 @@ class Hosts:
             named = place.host.endswith(host[1:]) if host.startswith("*.") else place.host == host
             if named and str(place.port) == port:
                 return
-        raise Failure("policy", "%s is at %s, which is none of this registry's hosts: the administrator may add "
+        raise Failure("policy", "%s is at %s, which is not one of this registry's hosts: the administrator may add "
                       "host=%s to its entry in images.registries" % (what, place.shown, place.shown))
 
 
@@ -145,7 +145,7 @@ class Registry:
             if offset and response.status == 206:
                 begins = re.match(r"bytes (\d+)-", response.getheader("Content-Range") or "")
                 if not begins or int(begins[1]) != offset:
-                    raise Failure("invalid", "the registry answered with another part of %s than was asked for" % what)
+                    raise Failure("invalid", "the registry answered with another range of %s than the requested one" % what)
             elif offset:
                 skipped = offset  # it does not know ranges, and begins again
             left = size - offset + 1  # one byte more tells that it is too long
