@@ -217,29 +217,7 @@ void Supervisor::publish_address() {
 }
 
 void Supervisor::print_greeting() const {
-  const std::string key = data_.admin_key();
-  const bool usual = std::any_of(config_.table.begin(), config_.table.end(), [](const auto& entry) {
-    return entry.key->name == "server.data_dir" && entry.origin == "default";
-  });
-  const std::string prefix = usual ? "" : "GLOVEBOX_DATA_DIR=" + data_.path() + " ";
-  std::printf(
-      "Glovebox serves at %s\n"
-      "Its console is at %s/console/; `%sglovebox console` opens it, signed in\n"
-      "The admin key is in %s\n"
-      "\n"
-      "Try, in another terminal:\n"
-      "  %sglovebox run --server -c 'print(1+1)'\n"
-      "  curl -H \"X-API-Key: $(cat %s)\" -H 'Content-Type: application/json' \\\n"
-      "       -d '{\"language\":\"python\",\"code\":\"1+1\"}' %s/v1/run\n"
-      "\n"
-      "For E2B clients (docs/api/e2b.md):\n"
-      "  export E2B_API_KEY=$(%sglovebox key show --e2b)\n"
-      "  export E2B_API_URL=%s\n"
-      "  export E2B_SANDBOX_URL=%s\n"
-      "\n"
-      "Press Ctrl-C to stop.\n",
-      url_.c_str(), url_.c_str(), prefix.c_str(), key.c_str(), prefix.c_str(), key.c_str(),
-      url_.c_str(), prefix.c_str(), url_.c_str(), url_.c_str());
+  std::fputs(greeting_(url_).c_str(), stdout);
   std::fflush(stdout);
 }
 

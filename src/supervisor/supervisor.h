@@ -6,8 +6,10 @@
 // Processes are identified by pidfds, never by pids.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +34,9 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
+  // What is printed when the server first answers at `url`, unless it is private. Before run().
+  using Greeting = std::function<std::string(const std::string& url)>;
+  void set_greeting(Greeting greeting) { greeting_ = std::move(greeting); }
   // Makes it a private server, which belongs to the program that started it: it stops at the end of
   // file of `lifeline`, prints its address as one line of JSON, and lets its clients mount host
   // paths. Before run(), and with a data directory of its own.
@@ -75,6 +80,7 @@ class Supervisor {
   config::LoadedSettings config_;
   DataDir data_;
   std::string version_;
+  Greeting greeting_ = [](const std::string&) { return std::string(); };
   UniqueFd signals_;
   UniqueFd lifeline_;  // of a private server
   SupervisedProgram launcher_{"glovebox-launcher"};

@@ -9,7 +9,6 @@ from repository import SRC
 # (file or folder from src/, text of the line): why the core names the dialect there.
 ALLOWED = {
     ("config/", ""): "the settings of every dialect are read with all the others",
-    ("supervisor/supervisor.cc", "E2B"): "printed at the start: what to set for such clients",
     ("http/origin_rules.cc", "Mcp-Session-Id"): "one list of the headers that a page may read",
     ("sessions/session_request.h", '"mcp:"'): "a stored name",
     ("sessions/session_request.cc", "/mcp"): "the error names the address that owns such names",

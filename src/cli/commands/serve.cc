@@ -92,6 +92,26 @@ class PrivateDirectory {
   std::string path_;
 };
 
+// For the terminal in which the server was started.
+supervisor::Supervisor::Greeting greeting_for(const config::LoadedSettings& config,
+                                              const supervisor::DataDir& data) {
+  const bool usual = std::any_of(config.table.begin(), config.table.end(), [](const auto& entry) {
+    return entry.key->name == "server.data_dir" && entry.origin == "default";
+  });
+  const std::string prefix = usual ? "" : "GLOVEBOX_DATA_DIR=" + data.path() + " ";
+  return [prefix, key = data.admin_key()](const std::string& url) {
+    return "Glovebox serves at " + url + "\nIts console is at " + url + "/console/; `" + prefix +
+           "glovebox console` opens it, signed in\nThe admin key is in " + key +
+           "\n\nTry, in another terminal:\n  " + prefix +
+           "glovebox run --server -c 'print(1+1)'\n  curl -H \"X-API-Key: $(cat " + key +
+           ")\" -H 'Content-Type: application/json' \\\n"
+           "       -d '{\"language\":\"python\",\"code\":\"1+1\"}' " +
+           url + "/v1/run\n\nFor E2B clients (docs/api/e2b.md):\n  export E2B_API_KEY=$(" + prefix +
+           "glovebox key show --e2b)\n  export E2B_API_URL=" + url +
+           "\n  export E2B_SANDBOX_URL=" + url + "\n\nPress Ctrl-C to stop.\n";
+  };
+}
+
 void set_setting(std::vector<config::SettingValue>& values, const char* name, std::string value) {
   values.push_back({config::find_key(name), std::move(value), "--private"});
 }
@@ -157,7 +177,9 @@ int serve_command(std::span<const std::string> args) {
   const auto is_ours = data->try_lock();
   if (!is_ours) return report_failure(is_ours.error().message());
   if (!*is_ours) return report_failure(already_running_message(*data));
+  auto greeting = greeting_for(*config, *data);
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
+  supervisor.set_greeting(std::move(greeting));
   supervisor.adopt();
   const auto served = supervisor.run(supervisor::AfterStart::kServe);
   return served ? 0 : report_failure(served.error().message());
