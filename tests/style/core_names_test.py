@@ -12,7 +12,6 @@ ALLOWED = {
     ("http/origin_rules.cc", "Mcp-Session-Id"): "one list of the headers that a page may read",
     ("sessions/session_request.h", '"mcp:"'): "a stored name",
     ("sessions/session_request.cc", "/mcp"): "the error names the address that owns such names",
-    ("wire/guest/file_metadata.h", '"user.e2b."'): "a stored name that programs in a guest know",
 }
 
 

@@ -1,4 +1,5 @@
-// Metadata that a client attaches to a file, stored as extended attributes. Server and agent both
+// Metadata that a client attaches to a file: extended attributes of the namespace "user.", without
+// that prefix. Guests read and set them, too, and snapshots contain them. Server and agent both
 // check it, as neither trusts the other.
 #pragma once
 
@@ -10,10 +11,9 @@
 
 namespace glovebox::wire {
 
-// A stored name: guests read and set these attributes themselves, and snapshots contain them.
-inline constexpr std::string_view kMetadataPrefix = "user.e2b.";
-inline constexpr std::size_t kMaxMetadataKey = 246;     // with its prefix as the kernel allows
-inline constexpr std::size_t kMaxMetadataBytes = 4096;  // of all keys and values together
+inline constexpr std::string_view kMetadataNamespace = "user.";
+inline constexpr std::size_t kMaxMetadataKey = 250;     // with the namespace as the kernel allows
+inline constexpr std::size_t kMaxMetadataBytes = 4608;  // of all keys and values together
 inline constexpr std::size_t kMaxMetadataPairs = 128;
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;

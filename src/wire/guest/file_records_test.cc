@@ -140,14 +140,15 @@ TEST(FileRecords, WhatIsCutOrTooLongOrUnknownIsRefused) {
 
 TEST(FileRecords, MetadataIsBounded) {
   EXPECT_TRUE(is_valid_metadata({}));
-  EXPECT_TRUE(is_valid_metadata({{std::string(246, 'k'), " ~"}}));
-  EXPECT_FALSE(is_valid_metadata({{std::string(247, 'k'), ""}}));
+  EXPECT_TRUE(is_valid_metadata({{std::string(kMaxMetadataKey, 'k'), " ~"}}));
+  EXPECT_FALSE(is_valid_metadata({{std::string(kMaxMetadataKey + 1, 'k'), ""}}));
   EXPECT_FALSE(is_valid_metadata({{"", "v"}}));
   EXPECT_FALSE(is_valid_metadata({{"k", "\n"}}));
   EXPECT_FALSE(is_valid_metadata({{"k", "\xc3\xa4"}}));
   EXPECT_FALSE(is_valid_metadata({{"k\x7f", ""}}));
-  EXPECT_TRUE(is_valid_metadata({{"k", std::string(4095, 'v')}}));
-  EXPECT_FALSE(is_valid_metadata({{"k", std::string(4000, 'v')}, {"l", std::string(95, 'v')}}));
+  EXPECT_TRUE(is_valid_metadata({{"k", std::string(kMaxMetadataBytes - 1, 'v')}}));
+  EXPECT_FALSE(is_valid_metadata(
+      {{"k", std::string(kMaxMetadataBytes - 96, 'v')}, {"l", std::string(95, 'v')}}));
   EXPECT_TRUE(is_valid_metadata(Metadata(kMaxMetadataPairs, {"k", ""})));
   EXPECT_FALSE(is_valid_metadata(Metadata(kMaxMetadataPairs + 1, {"k", ""})));
   EXPECT_TRUE(is_valid_metadata("k", std::string(kMaxMetadataBytes, 'v')));

@@ -124,7 +124,9 @@ std::string time_text(std::int64_t ns) {
 
 json::object metadata_json(const wire::Metadata& metadata) {
   json::object object;
-  for (const auto& [key, value] : metadata) object[key] = value;
+  for (const auto& [key, value] : metadata) {
+    if (key.starts_with(kMetadataPrefix)) object[key.substr(kMetadataPrefix.size())] = value;
+  }
   return object;
 }
 
@@ -144,7 +146,8 @@ json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   object["modifiedTime"] = time_text(entry.modified_ns);
   // A dangling link is shown as leading to itself.
   if (is_link) object["symlinkTarget"] = to_utf8(entry.end ? entry.end->path : path);
-  if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
+  json::object metadata = metadata_json(entry.metadata);
+  if (!metadata.empty()) object["metadata"] = std::move(metadata);
   return object;
 }
 

@@ -14,6 +14,8 @@ namespace glovebox::e2b {
 
 // `path` is absolute. The entry has all details.
 boost::json::object entry_json(const wire::FileEntry& entry, const std::string& path);
+// What clients attach to files are the extended attributes user.e2b.KEY; a file may have others.
+inline constexpr std::string_view kMetadataPrefix = "e2b.";
 boost::json::object metadata_json(const wire::Metadata& metadata);
 std::string permission_text(wire::FileType type, std::uint32_t mode);  // "-rw-r--r--"
 std::string time_text(std::int64_t ns);  // "2026-01-02T03:04:05.678901234Z"

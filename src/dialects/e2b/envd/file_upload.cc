@@ -33,6 +33,11 @@ constexpr std::size_t kFormBuffer = 256 * 1024;
 constexpr std::size_t kMaxFormFiles = 1000;         // in one form
 constexpr std::uint64_t kMaxIgnored = 1024 * 1024;  // bytes of a form outside its files
 constexpr std::string_view kMetadataHeader = "X-Metadata-";
+constexpr std::size_t kMaxMetadataKey = 246;
+constexpr std::size_t kMaxMetadataBytes = 4096;  // of all keys and values together
+static_assert(kMaxMetadataKey + kMetadataPrefix.size() <= wire::kMaxMetadataKey);
+static_assert(kMaxMetadataBytes + kMetadataPrefix.size() * wire::kMaxMetadataPairs <=
+              wire::kMaxMetadataBytes);
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
@@ -53,7 +58,8 @@ Result<json::object> written_json(const wire::FileDone& done, const std::string&
   const std::string path = whole_path(entry.path, at);
   json::object object{
       {"name", to_utf8(sessions::last_name(path))}, {"type", "file"}, {"path", to_utf8(path)}};
-  if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
+  json::object metadata = metadata_json(entry.metadata);
+  if (!metadata.empty()) object["metadata"] = std::move(metadata);
   return object;
 }
 
@@ -239,7 +245,13 @@ std::optional<wire::Metadata> upload_metadata(const http::Headers& headers) {
   std::sort(metadata.begin(), metadata.end());
   const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
   metadata.erase(std::unique(metadata.begin(), metadata.end(), same_key), metadata.end());
-  if (!wire::is_valid_metadata(metadata)) return std::nullopt;
+  std::size_t bytes = 0;
+  for (auto& [key, value] : metadata) {
+    if (key.empty() || key.size() > kMaxMetadataKey) return std::nullopt;
+    bytes += key.size() + value.size();
+    key.insert(0, kMetadataPrefix);
+  }
+  if (bytes > kMaxMetadataBytes || !wire::is_valid_metadata(metadata)) return std::nullopt;
   return metadata;
 }
 

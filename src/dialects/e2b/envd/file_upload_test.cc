@@ -37,6 +37,14 @@ TEST_F(E2bFiles, UploadsABody) {
   const http::Headers long_one{{"Content-Type", "application/octet-stream"},
                                {"X-Metadata-k", std::string(4096, 'v')}};
   EXPECT_EQ(post(long_one, "a", "x").status, 400);
+  const auto with_key = [&](std::size_t size) {
+    const http::Headers headers{{"Content-Type", "application/octet-stream"},
+                                {"X-Metadata-" + std::string(size, 'k'), "v"}};
+    return post(headers, "d/a.txt", "hello").status;
+  };
+  EXPECT_EQ(with_key(246), 200);
+  EXPECT_EQ(with_key(247), 400);
+  EXPECT_EQ(with_key(0), 400);
   const http::Headers odd{{"Content-Type", "application/octet-stream"}, {"X-Metadata-k", "\xc3"}};
   EXPECT_EQ(post(odd, "a", "x").status, 400);
   EXPECT_EQ(session->files.size(), 1u);

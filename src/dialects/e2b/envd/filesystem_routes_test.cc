@@ -26,7 +26,7 @@ TEST(E2bPaths, AreBelowTheHomeUnlessAbsolute) {
 
 TEST(E2bEntry, HasEveryFieldAsClientsKnowIt) {
   wire::FileEntry entry = entry_at("/home/user/a.txt");
-  entry.metadata = {{"k", "v"}};
+  entry.metadata = {{"e2b.k", "v"}, {"of.others", "w"}};
   EXPECT_EQ(json::serialize(entry_json(entry, entry.path)),
             R"({"name":"a.txt","type":"FILE_TYPE_FILE","path":"/home/user/a.txt","size":"5",)"
             R"("mode":420,"permissions":"-rw-r--r--","owner":"user","group":"user",)"

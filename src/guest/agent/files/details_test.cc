@@ -37,7 +37,7 @@ TEST(Details, MetadataIsKeptReplacedAndMovedAlong) {
   ASSERT_EQ(written.error(), 0) << written.message();
   EXPECT_EQ(written.entry().metadata, write.metadata);
   char value[16];
-  EXPECT_EQ(::getxattr((dir / "a").c_str(), "user.e2b.author", value, sizeof value), 8);
+  EXPECT_EQ(::getxattr((dir / "a").c_str(), "user.author", value, sizeof value), 8);
   EXPECT_EQ(run_helper(detailed(FileOp::kStat, dir / "a")).entry().metadata, write.metadata);
   EXPECT_TRUE(run_helper(request_for(FileOp::kStat, dir / "a")).entry().metadata.empty())
       << "only when it was asked for";
@@ -61,11 +61,11 @@ TEST(Details, MetadataThatCannotBeEncodedIsLeftOut) {
   const auto set = [&](const char* name, const std::string& value) {
     ASSERT_EQ(::setxattr(path.c_str(), name, value.data(), value.size(), 0), 0) << name;
   };
-  set("user.other", "v");
-  set("user.e2b.good", "v");
-  set("user.e2b.odd", "\x01");
+  set("user.good", "v");
+  set("user.odd", "\x01");
+  set("user.a.namespace", "w");
   EXPECT_EQ(run_helper(detailed(FileOp::kStat, path)).entry().metadata,
-            (wire::Metadata{{"good", "v"}}));
+            (wire::Metadata{{"a.namespace", "w"}, {"good", "v"}}));
 }
 
 TEST(Details, ReportsTheFinalTargetOfALink) {

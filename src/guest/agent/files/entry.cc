@@ -71,12 +71,12 @@ wire::Metadata read_metadata(int fd) {
   while (!left.empty()) {
     const std::string name(left.substr(0, left.find('\0')));
     left.remove_prefix(std::min(left.size(), name.size() + 1));
-    if (!name.starts_with(wire::kMetadataPrefix)) continue;
+    if (!name.starts_with(wire::kMetadataNamespace)) continue;
     std::string value(wire::kMaxMetadataBytes, '\0');
     const ssize_t got = ::fgetxattr(fd, name.c_str(), value.data(), value.size());
     if (got < 0) continue;
     value.resize(static_cast<std::size_t>(got));
-    metadata.emplace_back(name.substr(wire::kMetadataPrefix.size()), std::move(value));
+    metadata.emplace_back(name.substr(wire::kMetadataNamespace.size()), std::move(value));
     if (!wire::is_valid_metadata(metadata)) metadata.pop_back();
   }
   std::sort(metadata.begin(), metadata.end());
@@ -85,7 +85,7 @@ wire::Metadata read_metadata(int fd) {
 
 Result<> write_metadata(int fd, const wire::Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
-    const std::string name = std::string(wire::kMetadataPrefix) + key;
+    const std::string name = std::string(wire::kMetadataNamespace) + key;
     if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) != 0) {
       return fail_with(errno, "store the metadata");
     }
