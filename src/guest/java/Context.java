@@ -5,7 +5,7 @@
 //
 // A cell is any number of snippets as jshell has them. They run in this very process: what they print goes to
 // its streams, and SIGINT stops the one that runs. Java has no way to change its environment, so a cell's own
-// variables are put into the map behind System.getenv(), and, as E2B does, into the system properties; programs
+// variables are put into the map behind System.getenv() and into the system properties; programs
 // that it starts have them if it asks for ProcessBuilder.environment().
 import java.io.DataInputStream;
 import java.io.EOFException;
