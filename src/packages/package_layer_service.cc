@@ -440,7 +440,12 @@ Task<std::string> PackageLayerService::full_id(std::string project, std::string 
     }
     found = known_id;
   }
-  if (found.empty()) co_return fail(Errc::kNotFound, "no such layer");
+  if (found.empty()) {
+    co_return fail(Errc::kNotFound, is_prefix
+                                        ? "no such layer"
+                                        : "no such layer; give its id, or at least the first " +
+                                              std::to_string(kShortId) + " characters of it");
+  }
   co_return found;
 }
 
