@@ -346,7 +346,8 @@ PackageSetWork PackageLayerService::work_for(const PackageSetRequest& request, c
   work.request.manager = plan.target.manager;
   work.request.template_name = request.definition.from;
   work.request.dependencies = request.dependencies;
-  work.request.host_packages = plan.target.host_packages;
+  work.request.layout = {.host_packages = plan.target.host_packages,
+                         .own_site = has_own_site(plan.target)};
   work.request.project = request.project;
   return work;
 }

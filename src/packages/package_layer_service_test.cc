@@ -397,8 +397,10 @@ TEST_F(PackageLayerServiceTest, HidesTheHostsPackagesUnlessAskedFor) {
   const auto shown = prepare(wanted);
   ASSERT_TRUE(shown);
   ASSERT_EQ(pipeline.fetches.size(), 2u);
-  EXPECT_FALSE(pipeline.fetches[0].host_packages);
-  EXPECT_TRUE(pipeline.fetches[1].host_packages);
+  EXPECT_FALSE(pipeline.fetches[0].layout.host_packages);
+  EXPECT_TRUE(pipeline.fetches[0].layout.own_site);
+  EXPECT_TRUE(pipeline.fetches[1].layout.host_packages);
+  EXPECT_FALSE(pipeline.fetches[1].layout.own_site);
   EXPECT_NE(hidden->layer_id, shown->layer_id);
   EXPECT_NE(hidden->template_id, shown->template_id);
 }
