@@ -173,7 +173,7 @@ Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& optio
   TRY_OK(engine::make_engine(typed.engine));
   options.engine = typed.engine;
   TRY(options.is_remote, runs_on_server(typed.where));
-  options.url = typed.where.server.url;
+  options.where = typed.where;
   if (!typed.reuse.empty()) {
     const ReuseMode* mode = parse_reuse(typed.reuse);
     if (mode == nullptr) return invalid_function_option("--reuse must be never or sandbox");
@@ -217,6 +217,9 @@ options::CommandLine function_command_line(TypedFunction& typed) {
              {"--engine", "ENGINE",
               "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
              server_option(typed.where),
+             url_option(typed.where),
+             key_option(typed.where),
+             data_dir_option(typed.where),
              {"--reuse", "MODE",
               "with --server: sandbox, to share one with other calls of Python handlers that have "
               "the "

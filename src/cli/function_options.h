@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/server_option.h"
 #include "model/dependencies.h"
 #include "model/limits.h"
 #include "model/profile.h"
@@ -25,7 +26,7 @@ struct FunctionOptions {
   bool profile = false;
   bool is_remote = false;
   bool is_private = false;  // packages without a server: one is started for this call
-  std::string url;          // --server URL; empty: the known server
+  ServerOption where;       // on which server, with which key
   ReuseMode reuse = ReuseMode::kNever;
 };
 

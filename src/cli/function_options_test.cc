@@ -83,6 +83,7 @@ TEST_F(FunctionOptionsTest, TellsAMissingFileFromABadOption) {
   EXPECT_EQ(refusal({handler_, "--engine", "magic"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--bogus"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--server", "--local"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--key", "gbx_0"}), Errc::kInvalidArgument);
 }
 
 TEST_F(FunctionOptionsTest, UsesLambdasUnits) {
@@ -108,7 +109,7 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
       good({handler_, "--event", R"({"a":1.5})", "--handler", "m.f", "--env", "A=b=c", "--memory",
             "64", "--context", R"({"function_name":"f"})", "--server", "http://x:1", "--json"});
   EXPECT_TRUE(options.is_remote);
-  EXPECT_EQ(options.url, "http://x:1");
+  EXPECT_EQ(options.where.server.url, "http://x:1");
   const json::object body = json::parse(invoke_body(options)).as_object();
   EXPECT_EQ(body.at("language"), "python");
   EXPECT_EQ(body.at("handler"), "m.f");

@@ -229,7 +229,8 @@ int run_function_on_server(const FunctionOptions& options) {
   std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
   if (options.json) args.emplace_back("--json");
   if (options.profile) args.emplace_back("--profile");
-  if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
+  const std::vector<std::string> server = server_arguments(options.where);
+  args.insert(args.end(), server.begin(), server.end());
   if (options.is_private) args.emplace_back("--private");
   (void)exec_client_program("invoke", args);
   return wire::kFunctionNotStarted;

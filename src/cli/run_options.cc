@@ -373,7 +373,7 @@ Result<> set_import_policy(const RunCommandLine& typed, RunOptions& options) {
 // On a server if --server, GLOVEBOX_URL or packages require one.
 Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options) {
   TRY(options.is_remote, runs_on_server(typed.where));
-  options.url = typed.where.server.url;
+  options.where = typed.where;
   options.template_name = typed.template_name;
   options.image = typed.image;
   options.pull = typed.pull.empty() ? "missing" : typed.pull;
