@@ -12,6 +12,7 @@
 #include "model/dependencies.h"
 #include "model/limits.h"
 #include "model/profile.h"
+#include "net/net_policy.h"
 #include "wire/functions/function_call.h"
 
 namespace glovebox::cli {
@@ -21,6 +22,7 @@ struct FunctionOptions {
   std::string engine;
   Limits limits;
   std::vector<std::string> env;  // --env, as typed
+  net::NetPolicy net;            // --net and --net-deny
   Dependencies dependencies;     // --with, --requirements, --lock, --preload, --host-packages
   bool json = false;
   bool profile = false;

@@ -128,6 +128,18 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
   EXPECT_EQ(refusal({handler_, "--server", "--engine", "process"}), Errc::kInvalidArgument);
 }
 
+TEST_F(FunctionOptionsTest, TakesANetworkPolicy) {
+  EXPECT_TRUE(good({handler_}).net.is_none());
+  EXPECT_FALSE(
+      json::parse(invoke_body(good({handler_}))).at("profile").as_object().contains("net"));
+  const FunctionOptions options =
+      good({handler_, "--net", "https-only,a.example:25", "--net-deny", "b.example"});
+  EXPECT_EQ(json::parse(invoke_body(options)).at("profile").at("net"),
+            json::parse(R"({"base":"https-only","allow":["a.example:25"],"deny":["b.example"]})"));
+  EXPECT_EQ(refusal({handler_, "--net", "a b"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--net", "all", "--engine", "process"}), Errc::kInvalidArgument);
+}
+
 TEST_F(FunctionOptionsTest, PackagesNeedAServerWhichIsStartedIfThereIsNone) {
   const std::string file = write("requirements.txt", "b==1\n");
   const FunctionOptions options = good({handler_, "--with", "a>=2", "--requirements", file,
