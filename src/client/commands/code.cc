@@ -14,6 +14,7 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/connection/resume.h"
 #include "client/exec/repl_input.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -32,6 +33,7 @@ struct CodeOptions {
   std::string language = "python";
   std::string context;
   std::string timeout;
+  bool resume = false;
   bool json = false;
 };
 
@@ -54,6 +56,7 @@ options::CommandLine code_command_line(CodeOptions& code) {
                     "terminal a new one, removed at the end)",
                     &code.context},
                    {"--timeout", "TIME", "time limit of each piece of code", &code.timeout},
+                   resume_option(code.resume),
                    {"--json", "", "print each response as one object", &code.json}}},
                  server_location_options(code.server)},
       .notes =
@@ -110,6 +113,7 @@ class CodeRunner {
   CodeRunner(ApiClient api, const CodeOptions& code, const std::string& sandbox)
       : api_(std::move(api)),
         options_(code),
+        sandbox_(sandbox),
         base_("/v1/sandboxes/" + percent_encode(sandbox)),
         context_(code.context) {}
 
@@ -143,11 +147,10 @@ class CodeRunner {
   std::uint64_t timeout_ms = 0;
 
  private:
-  Result<> check(const http::ClientResponse& response) const {
-    if (const auto error = api_.error_in(response)) {
-      return fail(Errc::kUnavailable, error->message);
-    }
-    return {};
+  Result<> check(const http::ClientResponse& response) {
+    auto error = api_.error_in(response);
+    if (!error) return {};
+    return fail(Errc::kUnavailable, explain_pause(api_, sandbox_, std::move(*error)).message);
   }
 
   Result<int> run_and_wait(http::ClientRequest request) {
@@ -176,6 +179,7 @@ class CodeRunner {
 
   ApiClient api_;
   const CodeOptions& options_;
+  std::string sandbox_;
   std::string base_;
   std::string context_;
   bool is_warm_ = false;
@@ -246,6 +250,14 @@ int code_command(const std::vector<std::string>& args) {
   const ServerLocation location = api->location();
   const auto id = resolve_sandbox(*api, arguments.operands[0]);
   if (!id) return failure(id.error());
+  if (code.resume) {
+    if (auto resumed = resume_if_paused(*api, *id); !resumed) return failure(resumed.error());
+  }
+  if (!code.context.empty()) {
+    auto context = resolve_context(*api, *id, code.context);
+    if (!context) return failure(context.error());
+    code.context = std::move(*context);
+  }
   CodeRunner runner(std::move(*api), code, *id);
   if (!code.timeout.empty()) {
     const auto time = parse_duration(code.timeout);
