@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import mcp
 import network_guest
 import networked
 import sealed
@@ -195,8 +196,26 @@ class Remote(Networked):
         ran = self.cli("exec", "networked", "bash", "-c", failing)
         self.assertTrue(ran.stderr.endswith(b"network: good.example.org is not in the policy; "
                                             b"--net good.example.org allows it\n"), ran)
+        lookup = "import urllib.request as u; u.urlopen('https://evil.example.com')"
+        ran = self.cli("code", "networked", "-c", lookup)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertTrue(ran.stderr.endswith(b"\nglovebox: network: evil.example.com is not in the policy; "
+                                            b"--net evil.example.com allows it\n"), ran)
+        self.assertNotIn(b"glovebox: network", self.cli("code", "networked", "-c", "1/0").stderr)
         ran = self.cli("exec", "networked", "false")
         self.assertEqual(ran.stderr, b"")  # an earlier program's refusal is not this one's
+
+    def test_a_model_sees_what_its_policy_refused(self):
+        lookup = "import urllib.request as u; u.urlopen('https://good.example.org')"
+        said = "network: good.example.org is not in the policy; --net good.example.org allows it"
+        with mcp.Conversation(self.client, sandbox={"net": {"allow": ["www.example.org"]}}) as conversation:
+            for tool, words in (("run_code", {"code": lookup}), ("run_command", {"command": "bash -c '" + BANNER.format("good.example.org") + "; exit 1'"})):
+                result = conversation.call(tool, **words)
+                self.assertTrue(result["isError"], result)
+                self.assertEqual(result["content"][-1]["text"], said, result)
+            # A later failure has another reason.
+            for tool, words in (("run_code", {"code": "1/0"}), ("run_command", {"command": "false"})):
+                self.assertNotIn("network: ", json.dumps(conversation.call(tool, **words)))
 
     def test_python_sdk(self):
         """The decorator's net=, a sandbox's set_network() and network()."""

@@ -10,17 +10,20 @@
 #include "base/percent_encoding.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "base/write_all.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
 #include "client/connection/resume.h"
 #include "client/exec/repl_input.h"
+#include "client/output/network_notes.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/output/run_events.h"
 #include "client/output/run_result.h"
 #include "model/outcome.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::client {
 namespace {
@@ -163,9 +166,12 @@ class CodeRunner {
 
   Result<int> run_streaming(http::ClientRequest request) {
     request.headers = {{"Accept", "application/x-ndjson"}};
-    RunEvents events([](bool is_stderr, std::string_view bytes) {
+    wire::NetworkErrorDetector network_errors;
+    RunEvents events([&network_errors](bool is_stderr, std::string_view bytes) {
+      if (is_stderr) network_errors.add(bytes);
       return write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes).has_value();
     });
+    const std::string began = utc_text(wall_clock_ms());
     TRY(const http::ClientResponse response, events.read_from(api_, std::move(request)));
     TRY_OK(check(response));
     TRY(const json::object result, events.take_result());
@@ -174,7 +180,12 @@ class CodeRunner {
     if (field_text(result, "restarted") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: the context died; its state was lost\n"));
     }
-    return exit_status_of(result);
+    const int status = exit_status_of(result);
+    if (status != 0) {
+      const std::string note = exec_network_note(api_, sandbox_, began, network_errors.found());
+      TRY_OK(write_all(STDERR_FILENO, note));
+    }
+    return status;
   }
 
   ApiClient api_;
