@@ -94,7 +94,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
                     on.session_services.lifecycle, contexts, memory_budget}),
       mcp({on.io, on.node, authenticator, creation, responses, worker, on.sessions,
            on.session_services.registry, on.session_services.lifecycle, contexts, processes,
-           oom_kills, watcher, memory_budget},
+           oom_kills, on.session_services.networks, watcher, memory_budget},
           settings.mcp, settings.version),
       overview_sampler(on.io, on.node, on.session_services.registry, metrics.activity),
       port_proxy(private_headers(e2b), key_forms(), private_cookies(settings)),

@@ -17,6 +17,7 @@
 #include "options/package_options.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
+#include "wire/network/network_options.h"
 #include "wire/packages/package_options.h"
 
 namespace glovebox::cli {
@@ -30,7 +31,7 @@ struct TypedFunction {
   std::string file, handler, event_file, context, timeout, memory, engine{engine::kDefaultEngine},
       reuse;
   std::optional<std::string> event;
-  std::vector<std::string> env;
+  std::vector<std::string> env, net, net_deny;
   wire::PackageOptions packages;
   ServerOption where;
   bool json = false, profile = false, version = false;
@@ -150,6 +151,15 @@ Result<> read_environment(const TypedFunction& typed, FunctionOptions& options) 
   return {};
 }
 
+Result<> read_network(const TypedFunction& typed, FunctionOptions& options) {
+  TRY(options.net, wire::parse_network_options(typed.net, typed.net_deny));
+  if (!options.net.is_none() && options.engine != engine::kDefaultEngine) {
+    return invalid_function_option("--net needs --engine jail: the " + options.engine +
+                                   " engine cannot enforce a network policy");
+  }
+  return {};
+}
+
 Result<> read_packages(const TypedFunction& typed, FunctionOptions& options) {
   const wire::PackageOptions& packages = typed.packages;
   if (!packages.is_given()) return {};
@@ -173,7 +183,7 @@ Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& optio
   TRY_OK(engine::make_engine(typed.engine));
   options.engine = typed.engine;
   TRY(options.is_remote, runs_on_server(typed.where));
-  options.url = typed.where.server.url;
+  options.where = typed.where;
   if (!typed.reuse.empty()) {
     const ReuseMode* mode = parse_reuse(typed.reuse);
     if (mode == nullptr) return invalid_function_option("--reuse must be never or sandbox");
@@ -216,7 +226,15 @@ options::CommandLine function_command_line(TypedFunction& typed) {
               &typed.env},
              {"--engine", "ENGINE",
               "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
+             {"--net", "POLICY",
+              "network policy: none (default), https-only, all, or rules like "
+              "api.example.com:443 (repeatable)",
+              &typed.net},
+             {"--net-deny", "RULE[,RULE]", "exceptions from --net (repeatable)", &typed.net_deny},
              server_option(typed.where),
+             url_option(typed.where),
+             key_option(typed.where),
+             data_dir_option(typed.where),
              {"--reuse", "MODE",
               "with --server: sandbox, to share one with other calls of Python handlers that have "
               "the "
@@ -260,6 +278,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   options.json = typed.json;
   options.profile = typed.profile;
   TRY_OK(choose_function_host(typed, options));
+  TRY_OK(read_network(typed, options));
   TRY_OK(read_handler(typed, options));
   TRY_OK(read_event(typed, options, event_from_stdin));
   if (!typed.context.empty()) {

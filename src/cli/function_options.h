@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/server_option.h"
 #include "model/dependencies.h"
 #include "model/limits.h"
 #include "model/profile.h"
+#include "net/net_policy.h"
 #include "wire/functions/function_call.h"
 
 namespace glovebox::cli {
@@ -20,12 +22,13 @@ struct FunctionOptions {
   std::string engine;
   Limits limits;
   std::vector<std::string> env;  // --env, as typed
+  net::NetPolicy net;            // --net and --net-deny
   Dependencies dependencies;     // --with, --requirements, --lock, --preload, --host-packages
   bool json = false;
   bool profile = false;
   bool is_remote = false;
   bool is_private = false;  // packages without a server: one is started for this call
-  std::string url;          // --server URL; empty: the known server
+  ServerOption where;       // on which server, with which key
   ReuseMode reuse = ReuseMode::kNever;
 };
 

@@ -83,6 +83,7 @@ TEST_F(FunctionOptionsTest, TellsAMissingFileFromABadOption) {
   EXPECT_EQ(refusal({handler_, "--engine", "magic"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--bogus"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--server", "--local"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--key", "gbx_0"}), Errc::kInvalidArgument);
 }
 
 TEST_F(FunctionOptionsTest, UsesLambdasUnits) {
@@ -108,7 +109,7 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
       good({handler_, "--event", R"({"a":1.5})", "--handler", "m.f", "--env", "A=b=c", "--memory",
             "64", "--context", R"({"function_name":"f"})", "--server", "http://x:1", "--json"});
   EXPECT_TRUE(options.is_remote);
-  EXPECT_EQ(options.url, "http://x:1");
+  EXPECT_EQ(options.where.server.url, "http://x:1");
   const json::object body = json::parse(invoke_body(options)).as_object();
   EXPECT_EQ(body.at("language"), "python");
   EXPECT_EQ(body.at("handler"), "m.f");
@@ -125,6 +126,18 @@ TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
   EXPECT_EQ(refusal({handler_, "--server", "--reuse", "x"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--local", "--reuse", "sandbox"}), Errc::kInvalidArgument);
   EXPECT_EQ(refusal({handler_, "--server", "--engine", "process"}), Errc::kInvalidArgument);
+}
+
+TEST_F(FunctionOptionsTest, TakesANetworkPolicy) {
+  EXPECT_TRUE(good({handler_}).net.is_none());
+  EXPECT_FALSE(
+      json::parse(invoke_body(good({handler_}))).at("profile").as_object().contains("net"));
+  const FunctionOptions options =
+      good({handler_, "--net", "https-only,a.example:25", "--net-deny", "b.example"});
+  EXPECT_EQ(json::parse(invoke_body(options)).at("profile").at("net"),
+            json::parse(R"({"base":"https-only","allow":["a.example:25"],"deny":["b.example"]})"));
+  EXPECT_EQ(refusal({handler_, "--net", "a b"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({handler_, "--net", "all", "--engine", "process"}), Errc::kInvalidArgument);
 }
 
 TEST_F(FunctionOptionsTest, PackagesNeedAServerWhichIsStartedIfThereIsNone) {

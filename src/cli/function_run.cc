@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "base/write_all.h"
 #include "cli/client_program.h"
+#include "cli/local_gateway.h"
 #include "cli/print.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
@@ -21,6 +22,7 @@
 #include "wire/functions/function_answer.h"
 #include "wire/functions/function_view.h"
 #include "wire/guest/job.h"
+#include "wire/network/net_policy_json.h"
 #include "wire/packages/dependencies_json.h"
 #include "wire/runs/outcome_json.h"
 
@@ -200,6 +202,16 @@ int run_function_locally(const FunctionOptions& options) {
     (stream == engine::Stream::kOut ? out : err).append(bytes);
     return true;
   };
+  std::unique_ptr<LocalGateway> gateway;
+  if (!options.net.is_none()) {
+    auto started = LocalGateway::start(options.net);
+    if (!started) return report_not_started(options, started.error());
+    gateway = std::move(*started);
+    prepared->request.has_network = true;
+    hooks.on_network = [&](engine::Instance::Lent lent) {
+      return gateway->open(lent.id, std::move(lent.sockets));
+    };
+  }
   auto result = engine::run_once(**engine, prepared->request, hooks);
   if (!result) return report_not_started(options, result.error());
   if (result->stopped) return kFunctionInterrupted;
@@ -208,6 +220,7 @@ int run_function_locally(const FunctionOptions& options) {
   answer.outcome.out = std::move(out);
   answer.outcome.err = std::move(err);
   answer.results = last_lines_of(result->results);
+  if (gateway) answer.network = gateway->close();
   const std::string exit_json = wire::function_exit_json(answer, prepared->about);
   const int status = print_result(options, exit_json, answer.outcome);
   // Wait for the private launcher's cleanup only now: the output was printed already.
@@ -229,7 +242,8 @@ int run_function_on_server(const FunctionOptions& options) {
   std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
   if (options.json) args.emplace_back("--json");
   if (options.profile) args.emplace_back("--profile");
-  if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
+  const std::vector<std::string> server = server_arguments(options.where);
+  args.insert(args.end(), server.begin(), server.end());
   if (options.is_private) args.emplace_back("--private");
   (void)exec_client_program("invoke", args);
   return wire::kFunctionNotStarted;
@@ -251,6 +265,7 @@ std::string invoke_body(const FunctionOptions& options) {
   if (options.limits.was_asked_for(LimitKind::kMemory)) {
     profile["memory_mb"] = options.limits.memory_bytes >> 20;
   }
+  if (!options.net.is_none()) profile["net"] = wire::net_policy_json(options.net);
   if (!options.dependencies.empty()) {
     profile["dependencies"] = wire::dependencies_json(options.dependencies);
   }

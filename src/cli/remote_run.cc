@@ -190,7 +190,8 @@ int run_remotely(const RunOptions& options) {
   if (auto written = write_all(file.get(), *body); !written) return failure(written.error());
   std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
   if (options.json) args.emplace_back("--json");
-  if (!options.url.empty()) args.insert(args.end(), {"--server", options.url});
+  const std::vector<std::string> server = server_arguments(options.where);
+  args.insert(args.end(), server.begin(), server.end());
   if (options.is_private) args.emplace_back("--private");
   if (!options.image.empty()) {
     args.insert(args.end(), {"--image", options.image, "--pull", options.pull});

@@ -73,6 +73,10 @@ Result<const Language*> choose_language(const RunCommandLine& typed) {
   if (typed.code.has_value() || typed.file == "-") return &kLanguages[0];
   const Language* language = language_of_file(typed.file);
   if (language == nullptr) {
+    if (::access(typed.file.c_str(), F_OK) != 0) {
+      return fail(Errc::kNotFound,
+                  Error::from_errno(typed.file.substr(0, 200)).message() + "; to run code, use -c");
+    }
     return invalid_run_option("cannot tell the language of '" + typed.file +
                               "' by its extension; use --language or --exec");
   }
@@ -373,7 +377,7 @@ Result<> set_import_policy(const RunCommandLine& typed, RunOptions& options) {
 // On a server if --server, GLOVEBOX_URL or packages require one.
 Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options) {
   TRY(options.is_remote, runs_on_server(typed.where));
-  options.url = typed.where.server.url;
+  options.where = typed.where;
   options.template_name = typed.template_name;
   options.image = typed.image;
   options.pull = typed.pull.empty() ? "missing" : typed.pull;

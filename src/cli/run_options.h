@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/server_option.h"
 #include "engine/one_shot.h"
 #include "model/dependencies.h"
 #include "model/profile.h"
@@ -25,7 +26,7 @@ struct RunOptions {
   std::string language;  // "python", "bash", "node": files_in ends with the code; empty with --exec
   std::vector<std::string> own_env;  // --env, as typed
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
-  std::string url;                   // --server URL; empty: the known server
+  ServerOption where;                // on which server, with which key
   std::string template_name;         // --template; empty: that of the language
   ReuseMode reuse = ReuseMode::kNever;
   net::NetPolicy net;         // --net and --net-deny

@@ -148,12 +148,21 @@ TEST(RunOptions, ANulByteInTheCodeIsRefused) {
 TEST(RunOptions, ServerTakesAnOptionalUrl) {
   EXPECT_FALSE(good({"-c", "1"}).is_remote);
   EXPECT_TRUE(good({"-c", "1", "--server"}).is_remote);
-  EXPECT_EQ(good({"--server", "http://127.0.0.1:7070", "-c", "1"}).url, "http://127.0.0.1:7070");
-  EXPECT_EQ(good({"--server=http://[::1]:1", "-c", "1"}).url, "http://[::1]:1");
+  EXPECT_EQ(good({"--server", "http://127.0.0.1:7070", "-c", "1"}).where.server.url,
+            "http://127.0.0.1:7070");
+  EXPECT_EQ(good({"--server=http://[::1]:1", "-c", "1"}).where.server.url, "http://[::1]:1");
   const RunOptions known = good({"--server", "-", "--lang", "python"});
   EXPECT_TRUE(known.is_remote);
-  EXPECT_EQ(known.url, "");
+  EXPECT_EQ(known.where.server.url, "");
   EXPECT_TRUE(known.stdin_is_code) << "what follows --server and is no address is the FILE";
+  EXPECT_THAT(server_arguments(known.where), ::testing::IsEmpty());
+  const RunOptions by_url = good({"--url", "http://x:1", "-c", "1"});
+  EXPECT_TRUE(by_url.is_remote);
+  EXPECT_THAT(server_arguments(by_url.where), ElementsAre("--url", "http://x:1"));
+  const RunOptions named =
+      good({"--server", "http://x:1", "-c", "1", "--key", "gbx_0", "--data-dir", "/d"});
+  EXPECT_THAT(server_arguments(named.where),
+              ElementsAre("--server", "http://x:1", "--key", "gbx_0", "--data-dir", "/d"));
 }
 
 TEST(RunOptions, LocalOverridesTheEnvironment) {
@@ -175,6 +184,10 @@ TEST(RunOptions, RefusesWhatAServerCannotDo) {
   EXPECT_THAT(refusal({"--server", "-c", "1", "--mount", "ro:/tmp"}), HasSubstr("`mounts`"));
   EXPECT_THAT(refusal({"--server", "-c", "1", "--engine", "process"}), HasSubstr("--local"));
   EXPECT_THAT(refusal({"--server", "--local", "-c", "1"}), HasSubstr("cannot be combined"));
+  EXPECT_THAT(refusal({"-c", "1", "--key", "gbx_0"}),
+              HasSubstr("--key is only for runs on a server"));
+  EXPECT_THAT(refusal({"-c", "1", "--local", "--data-dir", "/x"}),
+              HasSubstr("--data-dir is only for runs on a server"));
 }
 
 TEST(RunOptions, HelpIsText) {

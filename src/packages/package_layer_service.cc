@@ -346,7 +346,8 @@ PackageSetWork PackageLayerService::work_for(const PackageSetRequest& request, c
   work.request.manager = plan.target.manager;
   work.request.template_name = request.definition.from;
   work.request.dependencies = request.dependencies;
-  work.request.host_packages = plan.target.host_packages;
+  work.request.layout = {.host_packages = plan.target.host_packages,
+                         .own_site = has_own_site(plan.target)};
   work.request.project = request.project;
   return work;
 }
@@ -440,7 +441,12 @@ Task<std::string> PackageLayerService::full_id(std::string project, std::string 
     }
     found = known_id;
   }
-  if (found.empty()) co_return fail(Errc::kNotFound, "no such layer");
+  if (found.empty()) {
+    co_return fail(Errc::kNotFound, is_prefix
+                                        ? "no such layer"
+                                        : "no such layer; give its id, or at least the first " +
+                                              std::to_string(kShortId) + " characters of it");
+  }
   co_return found;
 }
 

@@ -353,8 +353,9 @@ TEST_F(PackageLayerServiceTest, AProjectSeesOnlyItsOwnRequests) {
   const std::string short_id = mine->layer_id.substr(0, 8);
   EXPECT_EQ(run_task(io, service().find("p", short_id))->record.id, mine->layer_id);
   EXPECT_EQ(run_task(io, service().find("nobody", mine->layer_id)).error().code(), Errc::kNotFound);
-  EXPECT_EQ(run_task(io, service().find("p", mine->layer_id.substr(0, 7))).error().code(),
-            Errc::kNotFound);
+  const auto too_short = run_task(io, service().find("p", mine->layer_id.substr(0, 7)));
+  EXPECT_EQ(too_short.error().code(), Errc::kNotFound);
+  EXPECT_NE(too_short.error().message().find("at least the first 8 characters"), std::string::npos);
 }
 
 TEST_F(PackageLayerServiceTest, RefusesInvalidRequests) {
@@ -396,8 +397,10 @@ TEST_F(PackageLayerServiceTest, HidesTheHostsPackagesUnlessAskedFor) {
   const auto shown = prepare(wanted);
   ASSERT_TRUE(shown);
   ASSERT_EQ(pipeline.fetches.size(), 2u);
-  EXPECT_FALSE(pipeline.fetches[0].host_packages);
-  EXPECT_TRUE(pipeline.fetches[1].host_packages);
+  EXPECT_FALSE(pipeline.fetches[0].layout.host_packages);
+  EXPECT_TRUE(pipeline.fetches[0].layout.own_site);
+  EXPECT_TRUE(pipeline.fetches[1].layout.host_packages);
+  EXPECT_FALSE(pipeline.fetches[1].layout.own_site);
   EXPECT_NE(hidden->layer_id, shown->layer_id);
   EXPECT_NE(hidden->template_id, shown->template_id);
 }

@@ -141,10 +141,15 @@ std::string with_plain_lines(std::string_view text) {
 void add_variant(Text& text, const PackageSetTarget& target) {
   const bool is_pip = target.manager == PackageManager::kPip;
   if (is_pip && !target.host_packages) text.add("without host packages");
+  if (is_pip && has_own_site(target)) text.add("own site");
   if (!target.project.empty()) text.add("project").add(target.project);
 }
 
 }  // namespace
+
+bool has_own_site(const PackageSetTarget& target) {
+  return !target.host_packages && target.template_layers.empty();
+}
 
 std::string canonical_package(PackageManager manager, std::string_view text) {
   // npm's names are case-sensitive, and a tag may follow them.

@@ -33,6 +33,10 @@ struct PackageSetTarget {
   std::string project{};
 };
 
+// Whether the layer hides what the host's root has installed below /usr/local. Layers of a template
+// have their modules in the same directory, so with them it does not.
+bool has_own_site(const PackageSetTarget& target);
+
 // The canonical form of one requirement: "Flask_Login [Async] >= 2, <3" is
 // "flask-login[async]<3,>=2". Text that cannot be parsed stays as it is. Only for keys: the package
 // client gets the caller's own text.

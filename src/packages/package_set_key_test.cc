@@ -76,6 +76,18 @@ TEST(PackageSetKeys, DependOnWhetherTheHostsPackagesAreVisible) {
             layer_id(python(), "cpython-3.11", artefacts));
 }
 
+TEST(PackageSetKeys, OfALayerWithItsOwnSiteDirectoryAreNotThoseOfEarlierVersions) {
+  PackageSetTarget target = python();
+  EXPECT_TRUE(has_own_site(target));
+  EXPECT_NE(layer_id(target, "cpython-3.11", {{"a", "1", "a.whl", "aa"}}),
+            "fa363ca61556c714c32dea08de1e33dd");
+  target.template_layers = {"/opt/x"};
+  EXPECT_FALSE(has_own_site(target)) << "modules of the template's layers are there";
+  target = python();
+  target.host_packages = true;
+  EXPECT_FALSE(has_own_site(target));
+}
+
 TEST(SpecKey, EqualRequestsShareAKey) {
   const std::string key = spec_key(python(), packages({"NumPy>=2", "requests"}));
   EXPECT_EQ(key.size(), 64u);

@@ -12,6 +12,8 @@ from sealed import glovebox
 WORDS = [
     ([], "nothing to run"),
     (["/no/such/file.py"], "/no/such/file.py"),
+    (["print(1)"], "print(1): No such file or directory; to run code, use -c"),
+    (["no-such-file"], "No such file"),
     (["/tmp"], "/tmp"),
     (["--lang", "python", "/tmp"], "directory"),
     (["/etc/hostname"], "/etc/hostname"),

@@ -200,6 +200,11 @@ class Templates(Served):
         self.assertIn(b"removed 0 runs", self.ask("gc").stdout)
 
 
+def sandbox_run(*words):
+    return subprocess.run([os.path.join(sealed.BIN, "sandbox-run"), *words], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=60, env=sealed.environment())
+
+
 class Runs(Served):
     def run_here_and_there(self, *words, stdin=b"", status=None):
         here = glovebox("run", "--local", *words, stdin=stdin)
@@ -243,6 +248,20 @@ class Runs(Served):
         ran = glovebox("run", "--local", "-c", "print(1)", "--json",
                        env={**self.env, "GLOVEBOX_URL": self.url()})
         self.assertNotIn("template", json.loads(ran.stdout))
+
+    def test_which_server_and_which_key(self):
+        handler = os.path.join(self.directory(), "handler.py")
+        with open(handler, "w") as file:
+            file.write("def handler(event, context): return 1\n")
+        run, invoke = ("run", "--server", "-c", "print(1)"), ("--server", handler, "--event", "{}")
+        for program, words, failed in ((glovebox, run, 125), (sandbox_run, invoke, 5)):
+            done = program(*words, "--data-dir", self.data)
+            self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done.stderr)
+            done = program(*words, "--data-dir", self.data, "--key", "gbx_" + "0" * 40)
+            self.assertEqual(done.returncode, failed)
+            self.assertIn(b"rejected the key from --key", done.stderr)
+            done = program(*(word for word in words if word != "--server"), "--data-dir", self.data)
+            self.assertIn(b"--data-dir is only for runs on a server; use --server", done.stderr)
 
     def test_standard_input_and_code_from_it(self):
         text = "import sys; print(len(sys.stdin.buffer.read()))"

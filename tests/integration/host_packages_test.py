@@ -1,7 +1,9 @@
 # A package set and the host's own Python packages: interpreters with packages of a layer do not find
 # those of /usr/lib/python3/dist-packages, wherever the code runs, unless host_packages says so. yaml
 # and numpy are packages of Debian's that this host has; the test's index has neither.
+import ast
 import os
+import site
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -45,6 +47,13 @@ class HostPackages(packaged.Packaged):
         self.assertEqual(self.printed(child, HIDDEN).strip(), MISSING)
         self.assertEqual(self.printed(child, SHOWN).strip(), FOUND)
 
+    def test_a_run_has_nothing_that_the_hosts_root_has_installed(self):
+        local = next(one for one in site.getsitepackages() if one.startswith("/usr/local/"))
+        look = f"import good, os; print(sorted(os.listdir({local!r})))"
+        self.assertEqual(self.printed(look, HIDDEN).strip(), "['glovebox-packages.pth']")
+        of_host = set(os.listdir(local)) if os.path.isdir(local) else set()
+        self.assertEqual(set(ast.literal_eval(self.printed(look, SHOWN))), of_host | {"glovebox-packages.pth"})
+
     def test_a_function_has_only_what_it_asked_for(self):
         for wanted, said in ((HIDDEN, MISSING), (SHOWN, FOUND)):
             answer = self.client.call("POST", "/v1/functions/invoke",
@@ -65,8 +74,15 @@ class HostPackages(packaged.Packaged):
             self.assertEqual("PyYAML" in listed, said == FOUND, listed)
             session.shell("mkdir -p mine && printf 'from setuptools import setup\\nsetup(name=\"mine\", version=\"1\", py_modules=[\"mine\"])\\n' "
                           "> mine/setup.py && echo 'print(7)' > mine/mine.py")
-            built = session.shell("pip install -q --no-build-isolation --no-index ./mine && python3 -c 'import mine'")
+            install = "pip install -q --no-build-isolation --no-index ./mine"
+            built = session.shell(install + " && python3 -c 'import mine'")
             self.assertEqual((built["exit_code"], built["stdout"].strip()), (0, "7"), built)
+            # Root's go below /usr/local, where every user finds them.
+            session.shell("pip uninstall -q -y mine")
+            built = session.shell(f"sudo {install} && python3 -c 'import mine; print(mine.__file__)' && sudo pip uninstall -q -y mine && "
+                                  "python3 -c 'import mine'")
+            self.assertRegex(built["stdout"], r"\A7\n/usr/local/lib/\S+/mine.py\n\Z", built)
+            self.assertIn("No module named 'mine'", built["stderr"])
 
     def test_templates_say_it_for_what_is_made_of_them(self):
         # A project's own.

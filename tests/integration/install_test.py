@@ -158,7 +158,9 @@ class Help(unittest.TestCase):
     def test_commands_of_other_programs_get_the_line_to_type(self):
         for words, line in ((["kill", "x"], "glovebox sandbox kill ID"), (["stop", "x"], "glovebox sandbox kill ID"),
                             (["list"], "glovebox sandbox list"), (["create"], "glovebox sandbox create"),
-                            (["help", "kill"], "glovebox sandbox kill ID"), (["sandbox-run"], "sandbox-run FILE")):
+                            (["help", "kill"], "glovebox sandbox kill ID"), (["sandbox-run"], "sandbox-run FILE"),
+                            (["images"], "glovebox image list"), (["pull", "python"], "glovebox image pull NAME"), (["ssh", "x"], "glovebox shell ID"),
+                            (["upload"], "glovebox cp FILE ID:PATH"), (["snapshots"], "glovebox sandbox snapshots")):
             with self.subTest(words=words):
                 done = glovebox(*words)
                 self.assertEqual((done.returncode, done.stdout), (2, b""))

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import mcp
 import network_guest
 import networked
 import sealed
@@ -51,6 +52,29 @@ print(json.dumps(said))
 """
 
 
+HANDLER = """
+def handler(event, context):
+    import socket
+    with socket.create_connection((event, 25), 10) as connection:
+        return connection.recv(3).decode()
+"""
+
+
+def invoke(case, *words, env, status=None):
+    """`sandbox-run`, with a handler that connects to the host of its event."""
+    with tempfile.TemporaryDirectory(prefix="gbx-test-") as place:
+        path = os.path.join(place, "handler.py")
+        with open(path, "w") as file:
+            file.write(HANDLER)
+        ran = subprocess.run([os.path.join(sealed.BIN, "sandbox-run"), path, *words, "--event", '"good.example.org"'],
+                             stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=sealed.environment(env))
+    if status is None:  # a handler that fails is refused something, which is one line
+        case.assertEqual(ran.stderr.count(b"sandbox-run: network: "), ran.returncode, ran)
+    else:
+        case.assertEqual(ran.returncode, status, ran)
+    return ran
+
+
 class Alone(sealed.TestCase):
     """`glovebox run --net` without a server."""
     OWN = {"GLOVEBOX_NET_RESOLVERS": net.RESOLVER}
@@ -92,6 +116,18 @@ class Alone(sealed.TestCase):
         self.assertEqual(ran.returncode, 1, ran)
         self.assertTrue(ran.stderr.splitlines()[-1].startswith(b"glovebox: network: this sandbox has none; --net https-only"), ran)
         self.assertNotIn(b"glovebox: ", sealed.glovebox("run", "-c", "1/0").stderr)
+
+    def test_a_handler(self):
+        ran = invoke(self, "--net", "good.example.org:25", env=self.OWN)
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, b'"220"\n', b""))
+        ran = invoke(self, "--net", "www.example.org", env=self.OWN)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn(b"network: good.example.org is not in the policy; --net good.example.org allows it\n", ran.stderr)
+        ran = invoke(self, env=self.OWN)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn(b"network: this sandbox has none; --net https-only", ran.stderr)
+        ran = invoke(self, "--net", "all", env={**self.OWN, "GLOVEBOX_NET_CEILING": "https-only"}, status=5)
+        self.assertIn(b"https-only", ran.stderr)
 
     def test_tls(self):
         program = network_guest.program(networked.internet.authority,
@@ -144,6 +180,15 @@ class Remote(Networked):
         ran = self.cli("run", "--net", '{"allow":["a b"]}', "--exec", "/bin/true")
         self.assertIn(ran.returncode, (2, 125), ran)
 
+    def test_a_handler(self):
+        env = {"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}
+        ran = invoke(self, "--net", "all", "--net-deny", "www.example.org", env=env)
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, b'"220"\n', b""))
+        for words, said in ((("--net", "www.example.org"), b"--net good.example.org allows it\n"), ((), b"this sandbox has none")):
+            ran = invoke(self, *words, env=env)
+            self.assertEqual(ran.returncode, 1, ran)
+            self.assertIn(said, ran.stderr)
+
     def test_exec(self):
         made = self.cli("sandbox", "create", "--net", "www.example.org", "--name", "networked").stdout.decode().strip()
         self.addCleanup(self.cli, "sandbox", "kill", made)
@@ -151,8 +196,26 @@ class Remote(Networked):
         ran = self.cli("exec", "networked", "bash", "-c", failing)
         self.assertTrue(ran.stderr.endswith(b"network: good.example.org is not in the policy; "
                                             b"--net good.example.org allows it\n"), ran)
+        lookup = "import urllib.request as u; u.urlopen('https://evil.example.com')"
+        ran = self.cli("code", "networked", "-c", lookup)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertTrue(ran.stderr.endswith(b"\nglovebox: network: evil.example.com is not in the policy; "
+                                            b"--net evil.example.com allows it\n"), ran)
+        self.assertNotIn(b"glovebox: network", self.cli("code", "networked", "-c", "1/0").stderr)
         ran = self.cli("exec", "networked", "false")
         self.assertEqual(ran.stderr, b"")  # an earlier program's refusal is not this one's
+
+    def test_a_model_sees_what_its_policy_refused(self):
+        lookup = "import urllib.request as u; u.urlopen('https://good.example.org')"
+        said = "network: good.example.org is not in the policy; --net good.example.org allows it"
+        with mcp.Conversation(self.client, sandbox={"net": {"allow": ["www.example.org"]}}) as conversation:
+            for tool, words in (("run_code", {"code": lookup}), ("run_command", {"command": "bash -c '" + BANNER.format("good.example.org") + "; exit 1'"})):
+                result = conversation.call(tool, **words)
+                self.assertTrue(result["isError"], result)
+                self.assertEqual(result["content"][-1]["text"], said, result)
+            # A later failure has another reason.
+            for tool, words in (("run_code", {"code": "1/0"}), ("run_command", {"command": "false"})):
+                self.assertNotIn("network: ", json.dumps(conversation.call(tool, **words)))
 
     def test_python_sdk(self):
         """The decorator's net=, a sandbox's set_network() and network()."""

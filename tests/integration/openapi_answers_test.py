@@ -545,12 +545,13 @@ class Answers(server.Served):
         inside("POST", newer + "/connect", 201, {})
         inside("DELETE", base, 204)
         inside("DELETE", base, 404)
-        for method, path in (("POST", "/v3/templates"), ("POST", "/templates/tags"), ("POST", "/volumes"),
+        for method, path in (("POST", "/v3/templates"), ("POST", "/templates/tags"), ("DELETE", "/templates/tags"), ("POST", "/volumes"),
                              ("GET", "/volumes"), ("POST", "/secrets"), ("GET", "/secrets"), ("GET", "/teams")):
             check(method, path, 501, {} if method == "POST" else None)
         for method, path in (("GET", "/volumes/{id}"), ("DELETE", "/volumes/{id}"), ("GET", "/secrets/{id}"),
-                             ("DELETE", "/secrets/{id}")):
-            check(method, path, 501, at=path.format(id="x"))
+                             ("DELETE", "/secrets/{id}"), ("GET", "/templates/{id}"), ("PATCH", "/templates/{id}"),
+                             ("PATCH", "/v2/templates/{id}"), ("POST", "/v2/templates/{id}/builds/{build}")):
+            check(method, path, 501, at=path.format(id="x", build="y"))
         check("GET", "/templates/{id}/{path*}", 501, at="/templates/base/builds/x/status")
 
     def test_workspace(self):

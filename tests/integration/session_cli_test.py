@@ -51,14 +51,17 @@ class Cli(Typed):
         self.assertIn(one, self.glovebox("sandbox", "list").stdout.decode())
         self.assertEqual(self.glovebox("exec", one, "--", "sh", "-c", "echo $GREETING").stdout, b"hello\n")
         self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
-        refused = self.glovebox("exec", one, "--", "true", status=125)
-        self.assertIn(f"the sandbox is paused; `glovebox sandbox resume {one}` resumes it".encode(), refused.stderr)
-        for words in (["code", one, "-c", "1"], ["exec", "--json", one, "true"]):
-            self.assertIn(b"resume", self.glovebox(*words, status=125).stderr)
-        self.assertIn(b"resume", self.glovebox("cp", f"{one}:/etc/hostname", "-", status=1).stderr)
-        self.assertEqual(self.glovebox("exec", "--resume", one, "echo", "awake").stdout, b"awake\n")
-        self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
-        self.assertEqual(self.json_of("exec", "--resume", one, "--shell", "echo awake")["stdout"], "awake\n")
+        said = f"the sandbox is paused; `glovebox sandbox resume {one}` resumes it, and so does --resume"
+        for words, status in ((["exec", one, "--", "true"], 125), (["exec", "--json", one, "true"], 125), (["code", one, "-c", "1"], 125),
+                              (["code", "--json", one, "-c", "1"], 125), (["cp", f"{one}:/etc/hostname", "-"], 1), (["cp", "-", f"{one}:x"], 1)):
+            self.assertEqual(self.glovebox(*words, status=status).stderr.decode(), f"glovebox: {said}\n", words)
+        for words in (["exec", "--resume", one, "echo", "awake"], ["exec", "--resume", one, "--shell", "echo awake"],
+                      ["code", "--resume", one, "-c", "print('awake')"], ["cp", "--resume", f"{one}:awake", "-"]):
+            if words[0] == "cp":
+                self.glovebox("cp", "-", f"{one}:awake", stdin=b"awake\n")
+            self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
+            self.assertEqual(self.glovebox(*words).stdout, b"awake\n", words)
+        self.assertEqual(self.glovebox("exec", "--resume", one, "echo", "awake").stdout, b"awake\n")  # it was not paused
         self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
         self.assertEqual(self.json_of("sandbox", "resume", one)["state"], "running")
         self.assertEqual(self.json_of("sandbox", "keepalive", one, "--ttl", "10m")["ttl_s"], 600)
@@ -190,6 +193,15 @@ class Cli(Typed):
         self.assertEqual(self.glovebox("code", "--language", "shell", one, "-c", "echo $a").stdout, b"5\n")
         answer = self.json_of("code", one, "-c", "x")
         self.assertEqual(answer["result"]["text/plain"], "20")
+
+    def test_a_context_by_the_beginning_of_its_id(self):
+        one = self.create("--template", "python")
+        other = self.client.call("POST", f"/v1/sandboxes/{one}/contexts", {"language": "python"}).json["id"]
+        self.glovebox("code", one, "--context", other, "-c", "x = 'other'")
+        self.assertEqual(self.glovebox("code", one, "--context", other[:10], "-c", "print(x)").stdout, b"other\n")
+        self.glovebox("code", one, "-c", "x = 'default'")
+        self.assertEqual(self.glovebox("code", one, "--context", "python", "-c", "print(x)").stdout, b"default\n")
+        self.assertIn(b"there is no context with the id or name 'nope'", self.glovebox("code", one, "--context", "nope", "-c", "1", status=125).stderr)
 
     def test_snapshot(self):
         one = self.create()

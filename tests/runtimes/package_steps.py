@@ -129,10 +129,10 @@ class Steps:
             fetched = self.fetch(*packages, root=fetched.root, **more)
         return fetched, sources
 
-    def install(self, fetched, host_packages=False):
+    def install(self, fetched, host_packages=False, own_site=False):
         root = self.new_root()
         shutil.copytree(fetched.path("wheels"), os.path.join(root, "in", "wheels"))
-        write_json(os.path.join(root, "in", "layout.json"), {"host_packages": host_packages})
+        write_json(os.path.join(root, "in", "layout.json"), {"host_packages": host_packages, "own_site": own_site})
         return self.run("pip_install.py", root)
 
     # --- npm ---------------------------------------------------------------------------------------
@@ -182,10 +182,11 @@ def write_json(path, value):
         json.dump(value, file)
 
 
-def in_a_sandbox_of_sorts(layer, words, cwd="/"):
+def in_a_sandbox_of_sorts(layer, words, cwd="/", usr=""):
     """Runs a program where the layer lies over the host's files, read-only, as it will be in a sandbox:
-    in a mount namespace of its own, for which one must be root."""
-    script = ('set -e; layer=$1; shift; mount -t overlay overlay -o "ro,lowerdir=$layer/usr:/usr" /usr; mount -t tmpfs none /opt; '
+    in a mount namespace of its own, for which one must be root. `usr`: a directory of more files that
+    the host has in /usr."""
+    script = ('set -e; layer=$1; shift; mount -t overlay overlay -o "ro,lowerdir=$layer/usr:${GBX_USR:+$GBX_USR:}/usr" /usr; mount -t tmpfs none /opt; '
               'if [ -d "$layer/opt/glovebox-packages" ]; then mkdir /opt/glovebox-packages; '
               'mount --bind "$layer/opt/glovebox-packages" /opt/glovebox-packages; mount -o remount,bind,ro /opt/glovebox-packages; fi; '
               'if [ -d "$layer/node_modules" ]; then root=/mnt; mount -t tmpfs none $root; for one in /*; do '
@@ -194,4 +195,4 @@ def in_a_sandbox_of_sorts(layer, words, cwd="/"):
               'exec chroot $root /bin/sh -c \'cd "$1"; shift; exec "$@"\' sh "$GBX_CWD" "$@"; fi; cd "$GBX_CWD"; exec "$@"')
     return subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", layer, *words], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE,
-                          env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/nonexistent", "GBX_CWD": cwd}).stdout
+                          env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/nonexistent", "GBX_CWD": cwd, "GBX_USR": usr}).stdout

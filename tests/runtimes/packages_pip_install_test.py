@@ -4,6 +4,7 @@ wheels give the same layer.
 import hashlib
 import os
 import shutil
+import site
 import subprocess
 import unittest
 
@@ -18,13 +19,13 @@ class PipInstall(unittest.TestCase):
         self.steps = Steps()
         self.addCleanup(self.steps.stop)
 
-    def layer(self, *packages, host_packages=False):
+    def layer(self, *packages, **layout):
         fetched = self.steps.fetch(*packages)
         self.assertEqual(fetched.state, "ready", fetched)
-        return self.steps.install(fetched, host_packages)
+        return self.steps.install(fetched, **layout)
 
-    def python(self, layer, code, *options, cwd="/"):
-        return in_a_sandbox_of_sorts(layer.path("layer"), ["/usr/bin/python3", *options, "-c", code], cwd).strip()
+    def python(self, layer, code, *options, cwd="/", usr=""):
+        return in_a_sandbox_of_sorts(layer.path("layer"), ["/usr/bin/python3", *options, "-c", code], cwd, usr).strip()
 
 
 def tree(root):
@@ -118,6 +119,32 @@ class Found(PipInstall):
         installed = "import pip, setuptools, importlib.metadata as m; print(sorted(d.metadata['Name'] for d in m.distributions()))"
         self.assertEqual(self.python(hidden, installed), "['good', 'pip', 'setuptools', 'wheel']")
         self.assertIn("good", in_a_sandbox_of_sorts(hidden.path("layer"), ["/usr/bin/pip3", "list"]))
+
+    def test_what_the_hosts_root_has_installed_only_if_asked_for(self):
+        usr = os.path.join(self.steps.directory, "usr")
+        local = next(one for one in site.getsitepackages() if one.startswith("/usr/local/"))
+        os.makedirs(os.path.join(usr, local[len("/usr/"):]))
+        for name, text in (("of_root.py", "VERSION = 1"), ("of_root.pth", "import sys; sys.by_root = True")):
+            with open(os.path.join(usr, local[len("/usr/"):], name), "w") as file:
+                file.write(text + "\n")
+        code = ("import good, sys\ntry:\n    import of_root\n    print('found', sys.by_root)\n"
+                "except ImportError as error:\n    print(error, hasattr(sys, 'by_root'))")
+        hidden = self.layer("good", own_site=True)
+        for options in ((), ("-I",), ("-E", "-s")):
+            self.assertEqual(self.python(hidden, code, *options, usr=usr), "No module named 'of_root' False")
+        self.assertEqual(self.python(hidden, f"import os; print(os.listdir({local!r}))", usr=usr), "['glovebox-packages.pth']")
+        # With an administrator's layers, which are in the same directory, and with the host's packages.
+        for layout in ({}, {"host_packages": True}):
+            self.assertEqual(self.python(self.layer("good", **layout), code, usr=usr), "found True")
+        # The rest of /usr/local is there, and so is what installs packages.
+        self.assertEqual(self.python(hidden, "import pip, setuptools; print(pip.__file__)", usr=usr),
+                         "/opt/glovebox-packages/installer/pip/__init__.py")
+        with open(os.path.join(usr, "local", "kept"), "w"):
+            self.assertEqual(self.python(hidden, "import os; print(os.path.exists('/usr/local/kept'))", usr=usr), "True")
+        files = tree(hidden.path("layer"))
+        links = [name for name in files if os.path.islink(hidden.path("layer", name)) and not name.startswith("opt/glovebox-packages/installer/")]
+        self.assertEqual(links, [local[1:]])
+        self.assertEqual(os.readlink(hidden.path("layer", local[1:])), "../glovebox-site")
 
     def test_what_is_compiled_is_used_also_after_a_tar(self):
         layer = self.layer("needy")

@@ -18,18 +18,20 @@ def events(body):
     return found
 
 
-def initialize(version=VERSION, number=0):
+def initialize(version=VERSION, number=0, sandbox=None):
+    """`sandbox`: the packages and the network policy that the client asks for."""
+    meta = {} if sandbox is None else {"_meta": {"glovebox/sandbox": sandbox}}
     return {"jsonrpc": "2.0", "id": number, "method": "initialize",
             "params": {"protocolVersion": version, "capabilities": {},
-                       "clientInfo": {"name": "test", "version": "1"}}}
+                       "clientInfo": {"name": "test", "version": "1"}, **meta}}
 
 
 class Conversation:
     """Through one client. Ended at the end of a `with`."""
 
-    def __init__(self, client, version=VERSION):
+    def __init__(self, client, version=VERSION, sandbox=None):
         self.client, self.number, self.version = client, 0, None
-        answer = self.post(initialize(version), session=None)
+        answer = self.post(initialize(version, sandbox=sandbox), session=None)
         if answer.status != 200:
             raise AssertionError(answer)
         self.session = answer.headers["Mcp-Session-Id"]

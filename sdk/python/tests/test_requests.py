@@ -22,6 +22,7 @@ from glovebox.examples import square
 from glovebox.functions.options import Options
 from glovebox.models.records import SandboxInfo
 from glovebox.requests import sandboxes
+from glovebox.requests.project import create_template
 from glovebox.requests.runs import run_request
 
 
@@ -465,3 +466,18 @@ def test_map_takes_reuse_for_its_calls_alone() -> None:
     assert square._reusing(None) is square
     assert square._reusing("sandbox").profile == {"reuse": "sandbox"}
     assert square.profile == {}
+
+
+def test_a_template_may_have_waiting_sandboxes(kind: str) -> None:
+    made = {"name": "t", "session_pool": {"min": 0, "max": 2}}
+    with Scripted(answer(201, made)) as server, Caller(kind, server.url) as call:
+        template = call(lambda client: client.templates.create("t", "python", pool=3, session_pool={"max": 2}))
+        asked = {"name": "t", "from": "python", "pool": {"min": 3}, "session_pool": {"max": 2}}
+        assert (server.requests[0].json, template.session_pool) == (asked, made["session_pool"])
+
+
+@pytest.mark.parametrize("pool", [-1, True, "2-8", {}, {"most": 3}, {"min": "1"}, {"min": -1}, [1, 2]])
+def test_a_wrong_pool_is_refused_before_anything_is_sent(pool: Any) -> None:
+    for field in ("pool", "session_pool"):
+        with pytest.raises(ValueError, match=f"^{field} must be"):
+            create_template("t", "python", **{field: pool})

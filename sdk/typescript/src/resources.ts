@@ -34,6 +34,10 @@ export interface NewTemplate extends BuildCallbacks, CallOptions {
   diskMb?: number;
   pids?: number;
   cpus?: number;
+  /** How many sandboxes for runs wait: a number, or `{ min, max }` with demand. */
+  pool?: number | { min?: number; max?: number };
+  /** The same for persistent sandboxes. */
+  sessionPool?: number | { min?: number; max?: number };
 }
 
 export class Templates {
@@ -66,6 +70,8 @@ export class Templates {
       env: options.env,
       preload: options.preload && [...options.preload],
       profile: Object.keys(profile).length > 0 ? profile : undefined,
+      pool: poolOf(options.pool),
+      session_pool: poolOf(options.sessionPool),
     });
     if (options.onBuild !== undefined && options.dependencies !== undefined) {
       await build(this.connection, options.dependencies, { ...callOf(options), onBuild: options.onBuild, template: options.from });
@@ -161,4 +167,8 @@ export class Keys {
 
 function of(what: string, id: string): string {
   return `/v1/${what}/${segment(id)}`;
+}
+
+function poolOf(pool: NewTemplate["pool"]): Schemas["Pool"] | undefined {
+  return typeof pool === "number" ? { min: pool } : pool;
 }

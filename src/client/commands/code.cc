@@ -10,16 +10,20 @@
 #include "base/percent_encoding.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "base/write_all.h"
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/connection/resume.h"
 #include "client/exec/repl_input.h"
+#include "client/output/network_notes.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
 #include "client/output/run_events.h"
 #include "client/output/run_result.h"
 #include "model/outcome.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::client {
 namespace {
@@ -32,6 +36,7 @@ struct CodeOptions {
   std::string language = "python";
   std::string context;
   std::string timeout;
+  bool resume = false;
   bool json = false;
 };
 
@@ -54,6 +59,7 @@ options::CommandLine code_command_line(CodeOptions& code) {
                     "terminal a new one, removed at the end)",
                     &code.context},
                    {"--timeout", "TIME", "time limit of each piece of code", &code.timeout},
+                   resume_option(code.resume),
                    {"--json", "", "print each response as one object", &code.json}}},
                  server_location_options(code.server)},
       .notes =
@@ -110,6 +116,7 @@ class CodeRunner {
   CodeRunner(ApiClient api, const CodeOptions& code, const std::string& sandbox)
       : api_(std::move(api)),
         options_(code),
+        sandbox_(sandbox),
         base_("/v1/sandboxes/" + percent_encode(sandbox)),
         context_(code.context) {}
 
@@ -143,11 +150,10 @@ class CodeRunner {
   std::uint64_t timeout_ms = 0;
 
  private:
-  Result<> check(const http::ClientResponse& response) const {
-    if (const auto error = api_.error_in(response)) {
-      return fail(Errc::kUnavailable, error->message);
-    }
-    return {};
+  Result<> check(const http::ClientResponse& response) {
+    auto error = api_.error_in(response);
+    if (!error) return {};
+    return fail(Errc::kUnavailable, explain_pause(api_, sandbox_, std::move(*error)).message);
   }
 
   Result<int> run_and_wait(http::ClientRequest request) {
@@ -160,9 +166,12 @@ class CodeRunner {
 
   Result<int> run_streaming(http::ClientRequest request) {
     request.headers = {{"Accept", "application/x-ndjson"}};
-    RunEvents events([](bool is_stderr, std::string_view bytes) {
+    wire::NetworkErrorDetector network_errors;
+    RunEvents events([&network_errors](bool is_stderr, std::string_view bytes) {
+      if (is_stderr) network_errors.add(bytes);
       return write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes).has_value();
     });
+    const std::string began = utc_text(wall_clock_ms());
     TRY(const http::ClientResponse response, events.read_from(api_, std::move(request)));
     TRY_OK(check(response));
     TRY(const json::object result, events.take_result());
@@ -171,11 +180,17 @@ class CodeRunner {
     if (field_text(result, "restarted") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: the context died; its state was lost\n"));
     }
-    return exit_status_of(result);
+    const int status = exit_status_of(result);
+    if (status != 0) {
+      const std::string note = exec_network_note(api_, sandbox_, began, network_errors.found());
+      TRY_OK(write_all(STDERR_FILENO, note));
+    }
+    return status;
   }
 
   ApiClient api_;
   const CodeOptions& options_;
+  std::string sandbox_;
   std::string base_;
   std::string context_;
   bool is_warm_ = false;
@@ -246,6 +261,14 @@ int code_command(const std::vector<std::string>& args) {
   const ServerLocation location = api->location();
   const auto id = resolve_sandbox(*api, arguments.operands[0]);
   if (!id) return failure(id.error());
+  if (code.resume) {
+    if (auto resumed = resume_if_paused(*api, *id); !resumed) return failure(resumed.error());
+  }
+  if (!code.context.empty()) {
+    auto context = resolve_context(*api, *id, code.context);
+    if (!context) return failure(context.error());
+    code.context = std::move(*context);
+  }
   CodeRunner runner(std::move(*api), code, *id);
   if (!code.timeout.empty()) {
     const auto time = parse_duration(code.timeout);

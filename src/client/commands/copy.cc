@@ -15,6 +15,7 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/connection/resume.h"
 #include "client/copy/copy_endpoint.h"
 #include "client/copy/copy_progress.h"
 #include "client/copy/host_tree.h"
@@ -31,6 +32,7 @@ struct CopyOptions {
   ServerLocationOptions server;
   std::string user;
   bool quiet = false;
+  bool resume = false;
   bool json = false;
 };
 
@@ -46,7 +48,8 @@ options::CommandLine copy_command_line(CopyOptions& copy) {
           "its name. \"-\" is standard input or output. Existing files are replaced atomically.",
       .groups = {{"Options",
                   {{"--user", "NAME", "user in the sandbox (default: user)", &copy.user},
-                   {"--quiet", "", "do not show progress", &copy.quiet},
+                   {"-q,--quiet", "", "do not show progress", &copy.quiet},
+                   resume_option(copy.resume),
                    {"--json", "", "print one object: files, bytes, skipped", &copy.json}}},
                  server_location_options(copy.server)},
       .notes =
@@ -59,13 +62,14 @@ options::CommandLine copy_command_line(CopyOptions& copy) {
 
 class Copier {
  public:
-  Copier(ApiClient api, std::string user, bool quiet)
-      : api_(std::move(api)), user_(std::move(user)), quiet_(quiet), progress_(quiet) {}
+  Copier(ApiClient api, const CopyOptions& copy)
+      : api_(std::move(api)), copy_(copy), progress_(copy.quiet) {}
 
   Result<> copy_in(const std::string& from, const CopyEndpoint& to, bool into_directory);
   Result<> copy_out(const CopyEndpoint& from, const std::string& to);
   Result<bool> is_directory(const CopyEndpoint& there);
-  Result<std::string> resolve(const std::string& word) { return resolve_sandbox(api_, word); }
+  // The id of a sandbox, which is resumed if that was asked for.
+  Result<std::string> resolve(const std::string& word);
 
   std::uint64_t files() const { return files_; }
   std::uint64_t bytes() const { return progress_.bytes(); }
@@ -74,7 +78,8 @@ class Copier {
 
  private:
   std::string target_of(const CopyEndpoint& there, const char* what) const;
-  Result<json::object> request_object(http::ClientRequest request);
+  Error error_of(const std::string& sandbox, ApiError error);
+  Result<json::object> request_object(const std::string& sandbox, http::ClientRequest request);
   Result<> put(int fd, const CopyEndpoint& to, const std::string& mode,
                std::optional<std::uint64_t> size);
   Result<> put_tree(const std::string& from, const CopyEndpoint& to);
@@ -84,32 +89,39 @@ class Copier {
   void skip(const std::string& path, const char* why);
 
   ApiClient api_;
-  std::string user_;
-  bool quiet_;
+  const CopyOptions& copy_;
   CopyProgress progress_;
   std::uint64_t files_ = 0;
   std::uint64_t skipped_ = 0;
 };
 
-Error error_of(const ApiError& error) {
-  return Error(error.status == 404 ? Errc::kNotFound : Errc::kPolicy, error.message);
+Result<std::string> Copier::resolve(const std::string& word) {
+  TRY(std::string id, resolve_sandbox(api_, word));
+  if (copy_.resume) TRY_OK(resume_if_paused(api_, id));
+  return id;
+}
+
+Error Copier::error_of(const std::string& sandbox, ApiError error) {
+  const Errc code = error.status == 404 ? Errc::kNotFound : Errc::kPolicy;
+  return Error(code, explain_pause(api_, sandbox, std::move(error)).message);
 }
 
 std::string Copier::target_of(const CopyEndpoint& there, const char* what) const {
   std::string target = "/v1/sandboxes/" + percent_encode(there.sandbox) + "/files" + what +
                        "?path=" + percent_encode(there.path);
-  if (!user_.empty()) target += "&user=" + percent_encode(user_);
+  if (!copy_.user.empty()) target += "&user=" + percent_encode(copy_.user);
   return target;
 }
 
-Result<json::object> Copier::request_object(http::ClientRequest request) {
+Result<json::object> Copier::request_object(const std::string& sandbox,
+                                            http::ClientRequest request) {
   TRY(const http::ClientResponse response, api_.send(std::move(request)));
-  if (const auto error = api_.error_in(response)) return fail(error_of(*error));
+  if (auto error = api_.error_in(response)) return fail(error_of(sandbox, std::move(*error)));
   return parse_response(response.body);
 }
 
 Result<bool> Copier::is_directory(const CopyEndpoint& there) {
-  auto entry = request_object(get_request(target_of(there, "/stat")));
+  auto entry = request_object(there.sandbox, get_request(target_of(there, "/stat")));
   if (entry) return field_text(*entry, "type") == "directory";
   if (entry.error().code() == Errc::kNotFound) return false;
   return fail(std::move(entry.error()));
@@ -118,7 +130,7 @@ Result<bool> Copier::is_directory(const CopyEndpoint& there) {
 void Copier::skip(const std::string& path, const char* why) {
   ++skipped_;
   progress_.clear();
-  if (!quiet_) {
+  if (!copy_.quiet) {
     std::fprintf(stderr, "glovebox: skipped %s: %s\n", printable(path).c_str(), why);
   }
 }
@@ -138,7 +150,7 @@ Result<> Copier::put(int fd, const CopyEndpoint& to, const std::string& mode,
     return static_cast<std::size_t>(got);
   };
   TRY(const http::ClientResponse response, api_.upload(std::move(request), size, next));
-  if (const auto error = api_.error_in(response)) return fail(error_of(*error));
+  if (auto error = api_.error_in(response)) return fail(error_of(to.sandbox, std::move(*error)));
   ++files_;
   return {};
 }
@@ -165,8 +177,9 @@ Result<> Copier::copy_in(const std::string& from, const CopyEndpoint& to, bool i
 
 Result<> Copier::put_tree(const std::string& from, const CopyEndpoint& to) {
   json::object body{{"path", to.path}};
-  if (!user_.empty()) body["user"] = user_;
-  TRY_OK(request_object(post_request("/v1/sandboxes/" + percent_encode(to.sandbox) + "/files/mkdir",
+  if (!copy_.user.empty()) body["user"] = copy_.user;
+  TRY_OK(request_object(to.sandbox,
+                        post_request("/v1/sandboxes/" + percent_encode(to.sandbox) + "/files/mkdir",
                                      json::serialize(body))));
   std::error_code error;
   for (fs::directory_iterator at(from, error), end; !error && at != end; at.increment(error)) {
@@ -191,7 +204,7 @@ Result<> Copier::get(const CopyEndpoint& from, int fd, std::optional<std::uint64
         progress_.add(piece.size());
         return written.has_value();
       }));
-  if (const auto error = api_.error_in(response)) return fail(error_of(*error));
+  if (auto error = api_.error_in(response)) return fail(error_of(from.sandbox, std::move(*error)));
   TRY_OK(std::move(written));
   ++files_;
   return {};
@@ -199,7 +212,8 @@ Result<> Copier::get(const CopyEndpoint& from, int fd, std::optional<std::uint64
 
 Result<> Copier::copy_out(const CopyEndpoint& from, const std::string& to) {
   if (to == "-") return get(from, STDOUT_FILENO, std::nullopt);
-  TRY(const json::object entry, request_object(get_request(target_of(from, "/stat"))));
+  TRY(const json::object entry,
+      request_object(from.sandbox, get_request(target_of(from, "/stat"))));
   std::string destination = to;
   HostTree::FinalLink final_link = HostTree::FinalLink::kFollow;
   struct stat info {};
@@ -231,7 +245,8 @@ std::string entry_path(const json::object& entry) {
 Result<> Copier::get_tree(const CopyEndpoint& from, const std::string& to,
                           HostTree::FinalLink final_link) {
   TRY(const json::object listing,
-      request_object(get_request(target_of(from, "/list") + "&depth=0&limit=1000000")));
+      request_object(from.sandbox,
+                     get_request(target_of(from, "/list") + "&depth=0&limit=1000000")));
   TRY(const json::array entries, array_field(listing, "entries"));
   if (field_text(listing, "truncated") == "true") {
     return fail(Errc::kResourceExhausted, "too many files in " + from.path);
@@ -305,7 +320,7 @@ int copy_command(const std::vector<std::string>& args) {
   }
   auto api = ApiClient::connect(copy.server);
   if (!api) return usage_error_or_failure(api.error());
-  Copier copier(std::move(*api), std::move(copy.user), copy.quiet);
+  Copier copier(std::move(*api), copy);
   const auto copied = copy_all(copier, arguments.operands);
   copier.end_progress();
   if (!copied) {

@@ -14,6 +14,7 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/connection/resume.h"
 #include "client/exec/exec_stream.h"
 #include "client/output/network_notes.h"
 #include "client/output/print.h"
@@ -47,7 +48,7 @@ std::vector<options::Option> program_options(ExecOptions& exec) {
   return {{"--user", "NAME", "run as this user (default: user)", &exec.user},
           {"--cwd", "DIR", "working directory (default: the user's home)", &exec.cwd, "--workdir"},
           {"--env", "NAME=VALUE", "set an environment variable (repeatable)", &exec.env},
-          {"--resume", "", "resume the sandbox first if it is paused", &exec.resume}};
+          resume_option(exec.resume)};
 }
 
 options::CommandLine exec_command_line(ExecOptions& exec) {
@@ -134,30 +135,6 @@ int exec_refused(const ApiError& error) {
   return exit_status_of_refusal(error.code).value_or(status);
 }
 
-// Resumes a paused sandbox if that was asked for, else says how to. `refused`: the answer to an
-// exec. True: try again.
-Result<bool> resume_if_paused(const ExecOptions& exec, ApiClient& api, const std::string& id,
-                              ApiError& refused) {
-  if (refused.code != "wrong_state") return false;
-  const std::string target = "/v1/sandboxes/" + percent_encode(id);
-  TRY(const http::ClientResponse shown, api.send(get_request(target)));
-  if (api.error_in(shown)) return false;
-  TRY(const json::object sandbox, parse_response(shown.body));
-  if (field_text(sandbox, "state") != "paused") return false;
-  if (!exec.resume) {
-    refused.message = "the sandbox is paused; `glovebox sandbox resume " + id +
-                      "` resumes it, and so does --resume";
-    return false;
-  }
-  TRY(const http::ClientResponse resumed, api.send(post_request(target + "/resume", "{}")));
-  auto error = api.error_in(resumed);
-  if (error && error->code != "wrong_state") {  // another client may have resumed it meanwhile
-    refused = std::move(*error);
-    return false;
-  }
-  return true;
-}
-
 // Without a stream: --json and --detach.
 int post_exec(const ExecOptions& exec, const std::string& word, json::object start) {
   if (exec.detach) start["background"] = true;
@@ -165,17 +142,14 @@ int post_exec(const ExecOptions& exec, const std::string& word, json::object sta
   if (!api) return usage_error_or_failure(api.error());
   const auto id = resolve_sandbox(*api, word);
   if (!id) return failure(id.error());
-  const auto request =
-      post_request("/v1/sandboxes/" + percent_encode(*id) + "/exec", json::serialize(start));
-  auto response = api->send(request);
+  if (exec.resume) {
+    if (auto resumed = resume_if_paused(*api, *id); !resumed) return failure(resumed.error());
+  }
+  const auto response = api->send(
+      post_request("/v1/sandboxes/" + percent_encode(*id) + "/exec", json::serialize(start)));
   if (!response) return failure(response.error());
   if (auto error = api->error_in(*response)) {
-    const auto again = resume_if_paused(exec, *api, *id, *error);
-    if (!again) return failure(again.error());
-    if (!*again) return exec_refused(*error);
-    response = api->send(request);
-    if (!response) return failure(response.error());
-    if (const auto second = api->error_in(*response)) return exec_refused(*second);
+    return exec_refused(explain_pause(*api, *id, std::move(*error)));
   }
   const auto result = parse_response(response->body);
   if (!result) return failure(result.error());
@@ -219,15 +193,15 @@ int stream_exec(const ExecOptions& exec, const std::string& word,
                                   .first_message = std::move(*first),
                                   .terminal = exec.terminal,
                                   .input = !exec.no_stdin};
+  if (exec.resume) {
+    if (auto resumed = resume_if_paused(*api, *id); !resumed) return failure(resumed.error());
+  }
   const std::string began = utc_text(wall_clock_ms());
   auto result = run_exec_stream(api->location(), request);
-  if (result && result->refused) {
-    const auto again = resume_if_paused(exec, *api, *id, *result->refused);
-    if (!again) return failure(again.error());
-    if (*again) result = run_exec_stream(api->location(), request);
-  }
   if (!result) return failure(result.error());
-  if (result->refused) return exec_refused(*result->refused);
+  if (result->refused) {
+    return exec_refused(explain_pause(*api, *id, std::move(*result->refused)));
+  }
   if (result->is_output_closed) return 128 + SIGPIPE;  // as `glovebox run`
   if (result->detached) {
     std::fprintf(stderr, "\r\ndetached; `glovebox shell --attach %llu %s` attaches again\r\n",

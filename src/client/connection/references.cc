@@ -105,6 +105,13 @@ Result<std::string> resolve_run(ApiClient& api, const std::string& word) {
   return choose_reference("run", word, found);
 }
 
+Result<std::string> resolve_context(ApiClient& api, const std::string& sandbox,
+                                    const std::string& word) {
+  const std::string target = "/v1/sandboxes/" + percent_encode(sandbox) + "/contexts";
+  TRY(const std::vector<Reference> found, references_at(api, target, "contexts"));
+  return choose_reference("context", word, found);
+}
+
 std::optional<int> resolve_or_report(const ServerLocationOptions& server, Resolve resolve,
                                      std::string& word) {
   auto api = ApiClient::connect(server);

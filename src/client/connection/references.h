@@ -32,6 +32,10 @@ Result<std::string> resolve_key(ApiClient& api, const std::string& word);
 // Among the newest runs only.
 Result<std::string> resolve_run(ApiClient& api, const std::string& word);
 
+// A code context of the sandbox.
+Result<std::string> resolve_context(ApiClient& api, const std::string& sandbox,
+                                    const std::string& word);
+
 // For commands that open a connection per request: replaces `word` by the id. After a failure was
 // printed: the exit status.
 using Resolve = Result<std::string> (*)(ApiClient&, const std::string&);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/wall_clock.h"
 #include "dialects/mcp/content.h"
 #include "sessions/processes/collect_output.h"
 #include "sessions/processes/exec_request.h"
@@ -12,6 +13,7 @@
 #include "wire/guest/cell.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/request_fields.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -119,6 +121,20 @@ class KillOnCancel {
 
 }  // namespace
 
+asio::awaitable<void> CodeTools::add_refusals(ToolResult& result, const ToolCall& call,
+                                              std::string sandbox, std::int64_t began_ms) {
+  if (!result.is_error) co_return;
+  std::string project = call.caller.project;
+  const auto reach = co_await deps_.networks.read(std::move(project), std::move(sandbox));
+  if (!reach) co_return;  // the result is good without it
+  std::vector<std::string> messages;
+  for (wire::NetRefusal& one : wire::refusals_of(reach->figures.decisions)) {
+    if (one.last_ms >= began_ms) messages.push_back(std::move(one.message));
+  }
+  std::string line = wire::refusals_line(messages);
+  if (!line.empty()) result.content.push_back(text_block(std::move(line)));
+}
+
 Task<ToolResult> CodeTools::run_code(ToolCall& call) {
   CO_TRY(CodeArguments wanted, read_code_arguments(settings_, call.arguments));
   CO_TRY(const auto session,
@@ -131,11 +147,13 @@ Task<ToolResult> CodeTools::run_code(ToolCall& call) {
   cell.output_limit = kMaxPrinted;
   cell.rich = true;  // as in a notebook: display(), and a traceback only once
   CallSink sink(settings_.max_output, deps_.memory_budget, call.stream);
+  const std::int64_t began_ms = wall_clock_ms();
   CO_TRY(const sessions::CellReport report,
          co_await table->run(context, std::move(cell), sink, call.cancel));
   ToolResult result;
   result.content = cell_content(report, sink, settings_.max_output);
   result.is_error = has_failed(report);
+  co_await add_refusals(result, call, session->id().str(), began_ms);
   co_return result;
 }
 
@@ -148,6 +166,7 @@ Task<ToolResult> CodeTools::run_command(ToolCall& call) {
   if (wanted.exec.stdin_bytes) given = std::move(wanted.stdin_text);
   CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(given));
   const auto began = Clock::now();
+  const std::int64_t began_ms = wall_clock_ms();
   const auto deadline = sessions::deadline_of(wanted.exec, settings_.timeout);
   CO_TRY(node::Session::Started started,
          co_await deps_.processes.start_exec(session, std::move(wanted.exec),
@@ -167,7 +186,9 @@ Task<ToolResult> CodeTools::run_command(ToolCall& call) {
   if (!call.cancel->cancelled()) {
     outcome.oom_killed = co_await deps_.oom_kills.was_killed(session->id(), number, all->end);
   }
-  co_return command_result(*all, sink, settings_.max_output);
+  ToolResult result = command_result(*all, sink, settings_.max_output);
+  co_await add_refusals(result, call, session->id().str(), began_ms);
+  co_return result;
 }
 
 }  // namespace glovebox::mcp

@@ -10,6 +10,7 @@
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
+#include "sessions/session_networks.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::mcp {
@@ -23,6 +24,7 @@ class CodeTools {
     sessions::Contexts& contexts;
     sessions::ProcessStarter& processes;
     sessions::OomKillCounter& oom_kills;
+    sessions::SessionNetworks& networks;
     MemoryBudget& memory_budget;
   };
   CodeTools(Dependencies dependencies, const Settings& settings)
@@ -32,6 +34,10 @@ class CodeTools {
   Task<ToolResult> run_command(ToolCall& call);
 
  private:
+  // Adds to a result that is an error what the network policy has refused since `began_ms`.
+  asio::awaitable<void> add_refusals(ToolResult& result, const ToolCall& call, std::string sandbox,
+                                     std::int64_t began_ms);
+
   const Dependencies deps_;
   const Settings& settings_;
 };

@@ -27,6 +27,7 @@
 #include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/session_lifecycle.h"
+#include "sessions/session_networks.h"
 #include "sessions/session_registry.h"
 #include "sessions/sessions.h"
 #include "templates/template_watcher.h"
@@ -47,6 +48,7 @@ struct Dependencies {
   sessions::Contexts& contexts;
   sessions::ProcessStarter& processes;
   sessions::OomKillCounter& oom_kills;
+  sessions::SessionNetworks& networks;
   templates::TemplateWatcher& watcher;
   MemoryBudget& memory_budget;
 };

@@ -1,10 +1,11 @@
 """Puts wheels into a tree that is laid out as a layer. No network, no settings; pip unpacks, and no
 code of the packages is run.
 
-    in/   wheels/*.whl, layout.json ("host_packages": true)
+    in/   wheels/*.whl, layout.json ("host_packages", "own_site": true or false)
     out/  result.json, layer/: opt/glovebox-packages/python/ with the packages, usr/local/ with
           their programs and data, and a line in a site directory by which every Python finds the
-          first and, unless host_packages is true, no packages of the host
+          first and, unless host_packages is true, no packages of the host; with own_site, none
+          that the host's root has installed below /usr/local either
 """
 import csv
 import io
@@ -24,6 +25,8 @@ LOCAL = "usr/local"
 # Every Python of a sandbox runs this while it starts; site_paths.py says what it does.
 SITE_PATHS = "opt/glovebox-packages/site_paths.py"
 SITE_LINE = "import sys; exec(open('/{script}').read(), dict(here='{site}', host_packages={host}))\n"
+# With own_site: what the host's site directory below usr/local is a link to.
+OWN_SITE = "usr/local/lib/glovebox-site"
 # What a venv has, too: without it there is no `pip install` in a session.
 INSTALLER = "opt/glovebox-packages/installer"
 INSTALLER_MODULES = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "wheel")
@@ -33,16 +36,20 @@ def install(build):
     layer = build.new_directory("layer")
     target = os.path.join(layer, PACKAGES)
     os.makedirs(target)
-    host_packages = build.read_json("layout.json", missing={}).get("host_packages") is True
+    layout = build.read_json("layout.json", missing={})
+    host_packages = layout.get("host_packages") is True
+    # Where the only pip is below /usr/local, sessions would have none.
+    own_site = layout.get("own_site") is True and any(
+        os.path.isdir(os.path.join(one, "pip")) for one in site.getsitepackages() if not is_local(one))
     wheels = wheels_in(build.input("wheels"))
     if not wheels:
         raise Refused("there are no wheels")
     prefix = os.path.join(build.scratch, "prefix")
     unpack(build, wheels, prefix)
     lay_out(layer, prefix)
-    write_site_line(layer, host_packages)
+    write_site_line(layer, host_packages, own_site)
     if not host_packages:
-        link_installer(layer)
+        link_installer(layer, [one for one in site.getsitepackages() if not (own_site and is_local(one))])
     compile_all(build, layer, target)
     settle(layer)
     return {"state": "ready"}
@@ -112,11 +119,20 @@ def has_files(directory):
     return any(files for _, _, files in os.walk(directory))
 
 
-def write_site_line(layer, host_packages):
-    directory = next((one for one in site.getsitepackages() if one.startswith("/usr/local/")), None)
+def is_local(directory):
+    return directory.startswith("/usr/local/")
+
+
+def write_site_line(layer, host_packages, own_site):
+    directory = next((one for one in site.getsitepackages() if is_local(one)), None)
     if directory is None:
         raise Refused("this host's Python has no site directory below /usr/local, which layers need")
     inside = os.path.join(layer, directory.lstrip("/"))
+    if own_site and not os.path.lexists(inside):
+        # An overlay shows a link instead of the host's directory, where it would merge two directories.
+        os.makedirs(os.path.join(layer, OWN_SITE))
+        os.makedirs(os.path.dirname(inside), exist_ok=True)
+        os.symlink(os.path.relpath("/" + OWN_SITE, os.path.dirname(directory)), inside)
     os.makedirs(inside, exist_ok=True)
     with open(os.path.join(inside, "glovebox-packages.pth"), "w") as file:
         file.write(SITE_LINE.format(script=SITE_PATHS, site=directory, host=host_packages))
@@ -124,11 +140,11 @@ def write_site_line(layer, host_packages):
     shutil.copyfile(os.path.join(own, "site_paths.py"), os.path.join(layer, SITE_PATHS))
 
 
-def link_installer(layer):
+def link_installer(layer, directories):
     """Links to the host's own installer, each with the directory that names its version."""
     target = os.path.join(layer, INSTALLER)
     os.makedirs(target)
-    for directory in site.getsitepackages():
+    for directory in directories:
         for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
             module = re.sub(r"-[^-]*[.](dist|egg)-info$", "", name)
             link = os.path.join(target, name)

@@ -5,7 +5,8 @@ interpreter while `site` is being imported, with `here`, the site directory of t
 The packages come before the site directories and after a user's own. Without host_packages, `site`
 does not go on to the host's directories: a package of the layer never meets a module of the host
 that was made for other versions of it. Directories below /usr/local stay: root's `pip install` and
-an administrator's layers use them.
+an administrator's layers use them; what the host has there is not visible where the layer has a site
+directory of its own (pip_install.py).
 """
 import site
 import sys

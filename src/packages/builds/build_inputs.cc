@@ -76,8 +76,9 @@ std::string built_json(const std::map<std::string, Artefact>& built) {
   return json::serialize(all);
 }
 
-std::string layout_json(bool host_packages) {
-  return json::serialize(json::object{{"host_packages", host_packages}});
+std::string layout_json(const PythonLayout& layout) {
+  return json::serialize(
+      json::object{{"host_packages", layout.host_packages}, {"own_site", layout.own_site}});
 }
 
 std::string pip_conf(const config::PackageIndexes& indexes) {

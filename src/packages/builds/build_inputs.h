@@ -9,6 +9,7 @@
 
 #include "config/package_index.h"
 #include "model/dependencies.h"
+#include "packages/builds/build_pipeline.h"
 #include "packages/builds/build_progress.h"
 
 namespace glovebox::packages {
@@ -22,8 +23,8 @@ std::string package_request_json(const Dependencies& dependencies);
 // {"<wheel>": {"name","version","file","sha256"}}: the source of each wheel.
 std::string built_json(const std::map<std::string, Artefact>& built);
 
-// {"host_packages": true}: what an installed Python layer should be like.
-std::string layout_json(bool host_packages);
+// {"host_packages": true, "own_site": false}: what an installed Python layer should be like.
+std::string layout_json(const PythonLayout& layout);
 
 std::string pip_conf(const config::PackageIndexes& indexes);
 std::string npmrc(const config::PackageIndexes& indexes);

@@ -265,7 +265,7 @@ Task<BuildSandboxPtr> SandboxPipeline::install(const BuildSteps& steps,
   holder.fetched.reset();  // this also removes the settings
   if (pip) {
     Result<> written =
-        co_await builder->write_file(in("layout.json"), layout_json(holder.request.host_packages));
+        co_await builder->write_file(in("layout.json"), layout_json(holder.request.layout));
     if (!written) co_return fail(steps.watch.reason(std::move(written.error())));
   }
   const std::string script = pip ? "pip_install.py" : "npm_install.py";
@@ -317,7 +317,7 @@ Task<std::string> SandboxPipeline::digest_of(std::string id, std::string templat
                                              std::shared_ptr<node::CancelFlag> cancel) {
   BuildDeadline watch(services_.io, Clock::now() + options_.timeout, std::move(cancel));
   const BuildRequest request{
-      .template_name = std::move(template_name), .dependencies = {}, .project = {}};
+      .template_name = std::move(template_name), .dependencies = {}, .project = {}, .layout = {}};
   const BuildSteps with = steps(request, {}, watch);
   node::SessionSpec spec = with.layer_sandbox(std::move(id), MakeLayer::kNo);
   CO_TRY(const BuildSandboxPtr layer_box,

@@ -31,12 +31,17 @@ struct BuildOptions {
   std::uint64_t max_layer_bytes = 0;
 };
 
+struct PythonLayout {
+  bool host_packages = false;  // the layer leaves the host's own packages visible
+  bool own_site = false;       // it hides those below /usr/local as well
+};
+
 struct BuildRequest {
   PackageManager manager = PackageManager::kPip;
   std::string template_name;  // the administrator's template for its sandboxes
   Dependencies dependencies;
-  std::string project;         // whose share of the host it uses
-  bool host_packages = false;  // Python: the layer leaves the host's own packages visible
+  std::string project;  // whose share of the host it uses
+  PythonLayout layout;
 };
 
 // What a set resolved to, and the sandbox that holds it, which ends with this object.

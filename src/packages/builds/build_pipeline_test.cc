@@ -102,6 +102,7 @@ class BuildPipelineTest : public testing::Test {
     wanted.template_name = manager == PackageManager::kPip ? "python" : "node";
     wanted.dependencies.packages = {"good"};
     wanted.project = "p1";
+    wanted.layout.own_site = true;
     return wanted;
   }
   BuildPipeline& pipeline() {
@@ -171,7 +172,8 @@ TEST_F(BuildPipelineTest, OnlyTheFetchingSandboxHasNetworkAndSettings) {
     }
   }
   EXPECT_EQ(installer.files.at("/home/user/in/wheels/good-1-py3-none-any.whl"), "a wheel");
-  EXPECT_EQ(installer.files.at("/home/user/in/layout.json"), R"({"host_packages":false})");
+  EXPECT_EQ(installer.files.at("/home/user/in/layout.json"),
+            R"({"host_packages":false,"own_site":true})");
   EXPECT_EQ(room.spec.layer, kId);
   EXPECT_TRUE(room.spec.make_layer);
   EXPECT_TRUE(room.scripts.empty());  // nothing runs where a layer is made

@@ -8,6 +8,7 @@
 
 #include "base/base64.h"
 #include "wire/functions/function_view.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::wire {
 namespace {
@@ -69,6 +70,34 @@ TEST(FunctionAnswer, HasLambdasErrorObject) {
   ASSERT_TRUE(view);
   EXPECT_EQ(view->status, kFunctionFailed);
   EXPECT_EQ(view->remarks, "sandbox-run: ValueError: no\n");
+}
+
+TEST(FunctionAnswer, ItsViewSaysWhatTheNetworkPolicyRefused) {
+  RunAnswer answer = answer_with({value_line("1")});
+  EXPECT_EQ(view_function(words_of(answer))->remarks, "");
+  answer.network = NetworkFigures{};
+  EXPECT_EQ(view_function(words_of(answer))->remarks, "");
+  answer.network->decisions = {{.what = NetDecision::What::kResolve,
+                                .name = "a.example",
+                                .address = "",
+                                .rule = "not in the policy"}};
+  EXPECT_EQ(view_function(words_of(answer))->remarks,
+            "sandbox-run: network: a.example is not in the policy; --net a.example allows it\n");
+}
+
+TEST(FunctionAnswer, ItsViewSaysHowToHaveANetworkIfTheErrorSeemsToBeThat) {
+  const auto remarks = [](const std::string& message, bool has_network) {
+    RunAnswer answer = answer_with(
+        {error_line(json::serialize(json::object{{"errorMessage", message}, {"errorType", "E"}}))},
+        1);
+    if (has_network) answer.network = NetworkFigures{};
+    return view_function(words_of(answer))->remarks;
+  };
+  const std::string failed = "[Errno -3] Temporary failure in name resolution";
+  EXPECT_EQ(remarks(failed, false),
+            "sandbox-run: E: " + failed + "\nsandbox-run: " + std::string(kNoNetworkHint) + "\n");
+  EXPECT_EQ(remarks(failed, true), "sandbox-run: E: " + failed + "\n");
+  EXPECT_EQ(remarks("no", false), "sandbox-run: E: no\n");
 }
 
 TEST(FunctionAnswer, TheLastOfSeveralLinesCounts) {

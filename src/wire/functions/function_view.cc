@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "wire/json/json_fields.h"
 #include "wire/json/raw_json.h"
+#include "wire/network/net_refusals.h"
 
 namespace glovebox::wire {
 namespace {
@@ -48,6 +49,30 @@ std::string short_line(const std::string& text) {
   return printable(line);
 }
 
+// What the network policy refused; or, if there was no network and the error seems to be about
+// that, how to have one.
+std::string network_remark(const json::object& answer, const json::object* error) {
+  const json::object* metrics = object_in(answer, "metrics");
+  const json::value* network = metrics != nullptr ? metrics->if_contains("network") : nullptr;
+  if (network == nullptr) return {};
+  std::string line;
+  if (network->is_object()) {
+    std::vector<std::string> messages;
+    const json::value* refusals = network->get_object().if_contains("refusals");
+    if (refusals == nullptr || !refusals->is_array()) return {};
+    for (const json::value& one : refusals->get_array()) {
+      const std::string message = one.is_object() ? text_in(one.get_object(), "message") : "";
+      if (!message.empty()) messages.push_back(message);
+    }
+    line = refusals_line(messages);
+  } else if (error != nullptr) {
+    NetworkErrorDetector detector;
+    detector.add(text_in(*error, "errorMessage"));
+    if (detector.found()) line = kNoNetworkHint;
+  }
+  return line.empty() ? line : "sandbox-run: " + line + "\n";
+}
+
 std::string remarks_of(const json::object& answer, const json::object* error) {
   std::string text;
   if (error != nullptr) {
@@ -56,7 +81,7 @@ std::string remarks_of(const json::object& answer, const json::object* error) {
             "\n";
   }
   if (is_true(answer, "truncated")) text += "sandbox-run: logs past the limit were dropped\n";
-  return text;
+  return text + network_remark(answer, error);
 }
 
 std::string row(const char* name, const std::string& value, const std::string& note = "") {

@@ -9,6 +9,7 @@ from ..profile.build_progress import build_callback
 from ..profile.dependencies import AnyDependencies
 from ..requests import project as requests
 from ..requests.arguments import Seconds
+from ..requests.project import Pool
 from ..requests.runs import OnBuild
 from ..requests.sandboxes import next_page_size
 
@@ -52,13 +53,17 @@ class Templates:
         disk_mb: Optional[int] = None,
         pids: Optional[int] = None,
         cpus: Optional[float] = None,
+        pool: Optional[Pool] = None,
+        session_pool: Optional[Pool] = None,
         on_build: Optional[OnBuild] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> Template:
         """Creates a template of the project from ``base``, with packages, preloaded modules, variables and limits.
 
         Or from a ``snapshot``, with nothing but a description; such a template is for sandboxes only. Packages
-        in ``dependencies`` are installed first if needed; ``on_build`` is called with the steps.
+        in ``dependencies`` are installed first if needed; ``on_build`` is called with the steps. ``pool`` and
+        ``session_pool`` are how many sandboxes wait, for runs and for persistent sandboxes: ``2``, or
+        ``{"min": 1, "max": 8}`` with demand.
         """
         request = requests.create_template(
             name,
@@ -74,6 +79,8 @@ class Templates:
             disk_mb=disk_mb,
             pids=pids,
             cpus=cpus,
+            pool=pool,
+            session_pool=session_pool,
             request_timeout=request_timeout,
         )
         on_build = build_callback(on_build, dependencies)

@@ -273,6 +273,7 @@ class Template:
     layers: List[str] = field(default_factory=list, repr=False)
     profile: Dict[str, Any] = field(default_factory=dict, repr=False)
     pool: Dict[str, Any] = field(default_factory=dict, repr=False)
+    session_pool: Dict[str, Any] = field(default_factory=dict, repr=False)
     state: str = ""
     generation: int = 0
     zygotes: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..models.from_json import from_json, list_from_json
 from ..models.records import Key, ProjectEvent, RunRecord, Snapshot, Template
@@ -14,6 +14,9 @@ from .sandboxes import Page
 
 __all__ = ["project_event"]
 
+#: How many sandboxes wait: a number, or ``{"min": 1, "max": 8}``.
+Pool = Union[int, Mapping[str, int]]
+
 # In addition to installing the packages.
 _CREATE_S = 60.0
 
@@ -24,6 +27,16 @@ def _none(_: Any) -> None:
 
 def _template(data: Any) -> Template:
     return from_json(Template, data)
+
+
+def _pool(name: str, value: Pool) -> Dict[str, int]:
+    bounds = {"min": value} if isinstance(value, int) else value
+    if not isinstance(bounds, Mapping) or not bounds or not set(bounds) <= {"min", "max"}:
+        raise ValueError(f'{name} must be a number of sandboxes, or like {{"min": 1, "max": 8}}, not {value!r}')
+    for bound in bounds.values():
+        if type(bound) is not int or bound < 0:
+            raise ValueError(f"{name} must be whole numbers from 0, not {bound!r}")
+    return dict(bounds)
 
 
 def templates() -> "Request[List[Template]]":
@@ -49,6 +62,8 @@ def create_template(
     disk_mb: Optional[int] = None,
     pids: Optional[int] = None,
     cpus: Optional[float] = None,
+    pool: Optional[Pool] = None,
+    session_pool: Optional[Pool] = None,
     request_timeout: Optional[Seconds] = None,
 ) -> "Request[Template]":
     if (base is None) == (snapshot is None):
@@ -72,6 +87,9 @@ def create_template(
     profile = {field: value for field, value in limits.items() if value is not None}
     if profile:
         body["profile"] = profile
+    for field, waiting in (("pool", pool), ("session_pool", session_pool)):
+        if waiting is not None:
+            body[field] = _pool(field, waiting)
     seconds = None if request_timeout is None else to_seconds("request_timeout", request_timeout)
     if seconds is None and "dependencies" in profile:
         seconds = add_build_time(_CREATE_S, profile)

@@ -1969,11 +1969,47 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Get the builds of a template (E2B, not supported) */
+        get: operations["e2bTemplate"];
         put?: never;
         post?: never;
         /** Remove a snapshot or a template of your project (E2B) */
         delete: operations["e2bTemplateDelete"];
+        options?: never;
+        head?: never;
+        /** Publish a template (E2B, not supported) */
+        patch: operations["e2bTemplateUpdate"];
+        trace?: never;
+    };
+    "/v2/templates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Publish a template (E2B, newer clients, not supported) */
+        patch: operations["e2bTemplateUpdateV2"];
+        trace?: never;
+    };
+    "/v2/templates/{id}/builds/{build}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start the build of a template (E2B, not supported) */
+        post: operations["e2bTemplateBuildStart"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2007,7 +2043,8 @@ export interface paths {
         put?: never;
         /** Tag a template (E2B, not supported) */
         post: operations["e2bTemplateTag"];
-        delete?: never;
+        /** Remove tags of a template (E2B, not supported) */
+        delete: operations["e2bTemplateUntag"];
         options?: never;
         head?: never;
         patch?: never;
@@ -8680,6 +8717,21 @@ export interface operations {
             404: components["responses"]["E2bError"];
         };
     };
+    e2bTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            401: components["responses"]["E2bError"];
+            501: components["responses"]["E2bError"];
+        };
+    };
     e2bTemplateDelete: {
         parameters: {
             query?: {
@@ -8707,6 +8759,52 @@ export interface operations {
             404: components["responses"]["E2bError"];
         };
     };
+    e2bTemplateUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            401: components["responses"]["E2bError"];
+            501: components["responses"]["E2bError"];
+        };
+    };
+    e2bTemplateUpdateV2: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            401: components["responses"]["E2bError"];
+            501: components["responses"]["E2bError"];
+        };
+    };
+    e2bTemplateBuildStart: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                build: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            401: components["responses"]["E2bError"];
+            501: components["responses"]["E2bError"];
+        };
+    };
     e2bTemplateBuild: {
         parameters: {
             query?: never;
@@ -8721,6 +8819,19 @@ export interface operations {
         };
     };
     e2bTemplateTag: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            401: components["responses"]["E2bError"];
+            501: components["responses"]["E2bError"];
+        };
+    };
+    e2bTemplateUntag: {
         parameters: {
             query?: never;
             header?: never;

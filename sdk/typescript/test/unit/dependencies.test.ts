@@ -125,6 +125,13 @@ test("they are part of every profile", async () => {
   });
 });
 
+test("a template may have waiting sandboxes", async () => {
+  await scripted([[201, { name: "t", state: "idle" }]], async (client, asked) => {
+    await client.templates.create({ name: "t", from: "python", pool: 3, sessionPool: { max: 2 } });
+    assert.deepEqual(JSON.parse(asked[0]!.body), { name: "t", from: "python", pool: { min: 3 }, session_pool: { max: 2 } });
+  });
+});
+
 test("a run tells of its build", async () => {
   const heard: BuildProgress[] = [];
   const { stdout: _, stderr: __, ...ended } = RUN;

@@ -108,6 +108,10 @@ TEST_F(E2bSandboxes, MistakesHaveAStatusAndACode) {
   expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"base:v2"})"), 404);
   expect_refusal(call(Method::kPost, "/v2/sandboxes", "{}", "e2b_" + std::string(40, '0')), 401);
   expect_refusal(call(Method::kGet, "/volumes"), 501, "hosted");
+  // Not a template named "tags", and not the error of another dialect.
+  expect_refusal(call(Method::kDelete, "/templates/tags", "{}"), 501, "hosted");
+  expect_refusal(call(Method::kPost, "/v2/templates/a/builds/b", "{}"), 501, "hosted");
+  expect_refusal(call(Method::kGet, "/templates/base"), 501, "hosted");
   EXPECT_TRUE(specs_.empty());
   make(R"({"templateID":"default/base:default"})");
 }

@@ -381,6 +381,10 @@ class Life(Cases):
     def test_templates(self):
         self.assertTrue(e2b.Template.exists("base"))
         self.assertFalse(e2b.Template.exists("no-such-template"))
+        for refused in (lambda: e2b.Template.assign_tags("base", ["a"]), lambda: e2b.Template.remove_tags("base", ["a"]),
+                        lambda: e2b.Template.get_tags("base")):
+            with self.assertRaisesRegex(Exception, "501"):
+                refused()
 
 
 if __name__ == "__main__":
