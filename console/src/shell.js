@@ -4,8 +4,8 @@ import { t } from "./texts.js";
 import { get, isAdmin, project, session, signOut } from "./api.js";
 import { href, path } from "./router.js";
 import { choose, chosen, remember } from "./theme.js";
-import { connection, liveState, reconnect } from "./live.js";
-import { Button, Dot, Menu, Select } from "./ui/basics.js";
+import { connection, reconnect } from "./live.js";
+import { Button, Dot, Select } from "./ui/basics.js";
 import { Icon, Mark } from "./ui/icons.js";
 import { paletteOpen } from "./ui/palette.js";
 
@@ -34,9 +34,8 @@ function Connection() {
 }
 
 function ProjectSwitch() {
-  const names = useSignal(session.value.projects ?? []);
+  const names = useSignal([]);
   useEffect(() => {
-    if (session.value.projects) return;
     get("/v1/keys").then(({ keys }) => { names.value = [...new Set(keys.filter((key) => !key.revoked_at).map((key) => key.project))].sort(); }, () => {});
   }, []);
   const all = [...new Set([...names.value, ...(project.value === "*" ? [] : [project.value])])].sort();

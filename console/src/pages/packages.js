@@ -5,7 +5,7 @@ import { ask, events, get, home, isAdmin, post, scope } from "../api.js";
 import { setQuery } from "../router.js";
 import { useData, useNow } from "../data.js";
 import { bytes, shortId } from "../format.js";
-import { Ago, Button, Empty, Loaded, Menu, Notice, Page, Problem, SelectField, TextField } from "../ui/basics.js";
+import { Ago, Button, Empty, Loaded, Menu, Page, Problem, SelectField, TextField } from "../ui/basics.js";
 import { Dialog, confirm } from "../ui/dialog.js";
 import { words } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";

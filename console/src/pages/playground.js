@@ -4,7 +4,7 @@ import { t } from "../texts.js";
 import { events, get, isAdmin, project, scope, session } from "../api.js";
 import { useData } from "../data.js";
 import { bytes, ms } from "../format.js";
-import { Button, Card, Choice, Copy, Empty, Facts, Field, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
+import { Button, Card, Choice, Empty, Facts, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
 import { Editor } from "../ui/editor.js";
 import { Fault, Output, RichList } from "../ui/output.js";
 import { NetFields, netPolicy, numberOr, pairs, words } from "../ui/policy.js";
@@ -13,7 +13,7 @@ import * as snippets from "../snippets.js";
 import { joined } from "./sandbox/code.js";
 
 const KEPT = "glovebox.playground";
-const LANGUAGES = [["python", "python"], ["javascript", "javascript"], ["shell", "bash"]];
+const LANGUAGES = ["python", "javascript", "shell"];
 const empty = { language: "python", template: "", timeout: "", memory: "", cpus: "", packages: "", stdin: "", env: "", min_grade: "" };
 
 function kept() {
@@ -31,7 +31,7 @@ export function give(request) {
   run.value = null;
 }
 
-export function requestOf() {
+function requestOf() {
   const given = fields.value, packages = words(given.packages), env = pairs(given.env), policy = netPolicy(net.value);
   const profile = { timeout_ms: given.timeout === "" ? undefined : Math.round(Number(given.timeout) * 1000), memory_mb: numberOr(given.memory), cpus: numberOr(given.cpus) };
   for (const [name, value] of Object.entries(profile)) if (Number.isNaN(value)) throw new Error(t.create.bad_number(name));
@@ -83,7 +83,7 @@ export default function Playground() {
   return html`<${Page} wide title=${t.nav.playground} about=${t.playground.about}
     actions=${html`<${Menu} icon="copy" text=${t.playground.copy_as} items=${[copyAs("curl", "curl"), copyAs("python", "Python"), copyAs("typescript", "TypeScript")]} />
       ${running ? html`<${Button} kind="outline" danger icon="stop" action=${() => run.value.abort.abort()}>${t.playground.stop}<//>` : html`<${Button} kind="filled" icon="play" action=${() => { start(); }}>${t.playground.run} <kbd>Ctrl ↵</kbd><//>`}`}>
-    <div class="playground"><div class="stack"><div class="filters"><${Choice} label=${t.playground.language} value=${fields.value.template ? "" : fields.value.language} set=${setLanguage} options=${LANGUAGES.map(([name]) => [name, t.languages[name]])} />
+    <div class="playground"><div class="stack"><div class="filters"><${Choice} label=${t.playground.language} value=${fields.value.template ? "" : fields.value.language} set=${setLanguage} options=${LANGUAGES.map((name) => [name, t.languages[name]])} />
           <${Select} aria-label=${t.playground.template} value=${fields.value.template} set=${field("template").set} options=${[["", t.playground.by_language], ...(templates.value ?? []).map((one) => [one.name, one.name])]} />
           <button type="button" class="button" aria-expanded=${more.value ? "true" : "false"} aria-controls="play-options" style=${{ marginLeft: "auto" }} onClick=${() => { more.value = !more.value; }}>${more.value ? t.playground.fewer : t.playground.options}</button></div>
         ${more.value && html`<div class="card form" id="play-options"><${TextField} name=${t.playground.timeout} ...${field("timeout")} inputmode="decimal" placeholder=${t.create.from_template} /><${TextField} name=${t.create.memory} ...${field("memory")} inputmode="numeric" placeholder=${t.create.from_template} /><${TextField} name=${t.create.cpus} ...${field("cpus")} inputmode="decimal" placeholder=${t.create.from_template} />

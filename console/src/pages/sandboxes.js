@@ -1,5 +1,5 @@
 // All sandboxes of the project: searched, sorted and paged by the server.
-import { classes, html, useEffect, useSignal } from "../html.js";
+import { html, useEffect, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { get, isAdmin, post, scope, ask } from "../api.js";
 import { href, setQuery } from "../router.js";
@@ -79,7 +79,7 @@ export async function pause(row) { await post(path(row) + "/pause", undefined, {
 export async function resume(row) { await post(path(row) + "/resume", undefined, { query: { project: scope() } }); }
 export async function kill(row) { await ask("DELETE", path(row), { query: { project: scope() } }); }
 
-export function rowActions(row, reload) {
+function rowActions(row, reload) {
   return [
     row.state === "running" && row.features?.pause !== false && { name: t.sandboxes.pause, icon: "pause", action: async () => { await pause(row); toast(t.sandboxes.paused(wordOf(row))); reload(); } },
     row.state === "paused" && { name: t.sandboxes.resume, icon: "play", action: async () => { await resume(row); toast(t.sandboxes.resumed(wordOf(row))); reload(); } },

@@ -34,7 +34,7 @@ const TONES = {
 };
 const PULSING = new Set(["running", "starting", "pending", "building", "connecting", "live", "waiting"]);
 
-export const toneOf = (state) => TONES[state] ?? "off";
+const toneOf = (state) => TONES[state] ?? "off";
 
 export function Dot({ state }) {
   return html`<span class=${classes("dot", "tone-" + toneOf(state), PULSING.has(state) && "pulse")} aria-hidden="true"></span>`;

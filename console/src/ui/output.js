@@ -22,7 +22,7 @@ function imageAddress(type, data) {
 }
 
 // One result: the richest form that we can show.
-export function Rich({ mime }) {
+function Rich({ mime }) {
   const image = IMAGES.find((type) => typeof mime[type] === "string");
   if (image) return html`<img src=${imageAddress(image, mime[image])} alt=${typeof mime["text/plain"] === "string" ? mime["text/plain"].slice(0, 200) : t.output.image} />`;
   if (typeof mime["text/html"] === "string") return html`<${GuestFrame} text=${mime["text/html"]} />`;

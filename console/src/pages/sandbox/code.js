@@ -1,5 +1,5 @@
 // Code cells: a live interpreter of the sandbox keeps its variables from one to the next.
-import { html, signal, useEffect, useRef, useSignal } from "../../html.js";
+import { html, signal, useEffect, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, events, get, post, scope } from "../../api.js";
 import { ms } from "../../format.js";

@@ -55,7 +55,7 @@ function Picture({ buffer, type, name }) {
 }
 
 // RFC 4180: quotes, doubled quotes, line ends inside quotes.
-export function parseTable(text, mark, most) {
+function parseTable(text, mark, most) {
   const rows = [[]];
   let field = "", quoted = false;
   for (let i = 0; i < text.length; i++) {

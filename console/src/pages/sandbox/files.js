@@ -1,10 +1,10 @@
 // The files of a sandbox: a tree on one side, what is chosen on the other. Names and contents are the guest's.
-import { classes, html, useEffect, useRef, useSignal } from "../../html.js";
+import { classes, html, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, get, post, scope, send } from "../../api.js";
 import { place, setQuery } from "../../router.js";
 import { bytes } from "../../format.js";
-import { Button, Empty, Loaded, Menu, Problem } from "../../ui/basics.js";
+import { Button, Empty, Menu, Problem } from "../../ui/basics.js";
 import { Icon } from "../../ui/icons.js";
 import { confirm, prompt } from "../../ui/dialog.js";
 import { attempt, toast } from "../../ui/toast.js";
@@ -12,12 +12,11 @@ import { useData } from "../../data.js";
 import { FileView } from "./file_view.js";
 
 const HOME = "/home/user";
-export const parentOf = (path) => path.replace(/\/+[^/]*$/, "") || "/";
 export const nameOf = (path) => path.split("/").pop();
 const join = (folder, name) => (folder === "/" ? "/" + name : `${folder}/${name}`);
 
 // How a request names an entry: by its exact bytes where its name is not UTF-8.
-export const place_of = (entry) => (entry.path_base64 ? { path_base64: entry.path_base64, project: scope() } : { path: entry.path, project: scope() });
+const place_of = (entry) => (entry.path_base64 ? { path_base64: entry.path_base64, project: scope() } : { path: entry.path, project: scope() });
 
 async function save(blob, name) {
   const address = URL.createObjectURL(blob), link = document.createElement("a");
