@@ -90,7 +90,7 @@ function App() {
   if (!known.signed_in) return html`<${SignIn} known=${known} /><${Toasts} />`;
   return html`${navigating.value && html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`}
     <${Shell} current=${routeOf(path.value)?.id}><${Outlet} /><//>
-    ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).map((one) => ({ name: t.nav[one.id], where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
+    ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).flatMap((one) => [one, ...(one.parts ?? [])]).map((one) => ({ name: t.nav[one.id] ?? t[one.id].title, where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
       actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: signOut }]} />`}
     <${Asked} /><${Toasts} />`;
 }

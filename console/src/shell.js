@@ -14,7 +14,7 @@ export const PLACES = [
   { id: "playground", to: "/playground", icon: "play", also: [] },
   { id: "runs", to: "/runs", icon: "runs", also: ["run"] },
   { id: "sandboxes", to: "/sandboxes", icon: "sandboxes", also: ["sandbox"] },
-  { id: "templates", to: "/templates", icon: "templates", also: ["packages", "images"], group: "host" },
+  { id: "templates", to: "/templates", icon: "templates", also: ["packages", "images"], group: "host", parts: [{ id: "packages", to: "/packages", icon: "templates" }, { id: "images", to: "/images", icon: "templates" }] },
   { id: "keys", to: "/keys", icon: "keys", also: [], admin: true, group: "host" },
   { id: "security", to: "/security", icon: "security", also: [], group: "host" },
   { id: "settings", to: "/settings", icon: "settings", also: [], group: "host" },

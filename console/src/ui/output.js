@@ -16,7 +16,8 @@ export function Output({ pieces, label = t.output.title }) {
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"];
 
-function imageAddress(type, data) {
+// Never a Blob's address for an SVG: opened as a page, it would be one of this origin.
+export function imageAddress(type, data) {
   if (type === "image/svg+xml") return "data:image/svg+xml;charset=utf-8," + encodeURIComponent(String(data));
   return `data:${type};base64,${String(data).replace(/[^A-Za-z0-9+/=]/g, "")}`;
 }

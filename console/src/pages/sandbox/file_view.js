@@ -9,6 +9,7 @@ import { confirm } from "../../ui/dialog.js";
 import { Editor, languageOfFile } from "../../ui/editor.js";
 import { GuestFrame } from "../../ui/guest_frame.js";
 import { toast } from "../../ui/toast.js";
+import { imageAddress } from "../../ui/output.js";
 import { download, nameOf } from "./files.js";
 
 const MOST_TEXT = 2 << 20, MOST_IMAGE = 20 << 20, MOST_ROWS = 500;
@@ -49,7 +50,7 @@ function Shown({ file, name, kind, image, base, path, again, reload }) {
 }
 
 function Picture({ buffer, type, name }) {
-  const address = useMemo(() => URL.createObjectURL(new Blob([buffer], { type })), [buffer]);
+  const address = useMemo(() => (type === "image/svg+xml" ? imageAddress(type, new TextDecoder().decode(buffer)) : URL.createObjectURL(new Blob([buffer], { type }))), [buffer]);
   useEffect(() => () => URL.revokeObjectURL(address), [address]);
   return html`<div class="picture"><img src=${address} alt=${name} /></div>`;
 }
