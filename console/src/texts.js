@@ -99,7 +99,7 @@ export const t = {
     language: "Language", ready: (warm) => (warm ? "Ready, was warm" : "Ready"), starts_first: "The interpreter starts with the first cell.", run_all: "Run all", restart: "Restart", restart_title: "Restart the interpreter?", restart_text: "Its variables are gone. The cells stay.", restarted: "The interpreter starts anew with the next cell.",
     cell: (n) => `Cell ${n}`, run: (n) => `Run cell ${n} (Ctrl-Enter)`, stop: "Interrupt", running: "The cell runs", add: "Add a cell", add_below: "Add a cell below", remove: (n) => `Remove cell ${n}`, interrupted: "Interrupted.", was_restarted: "The interpreter died and was started anew. Variables are gone.",
   },
-  output: { title: "Output", image: "Image", frame: "HTML of the sandbox" },
+  output: { title: "Output", cut: "[what came before is no longer shown]", image: "Image", frame: "HTML of the sandbox" },
   processes: {
     none: "Nothing runs", none_text: "Processes that are started through the API are listed here. To see all that run inside:", command: "Command", state: "State", pid: "Pid", user: "User", started: "Started", context: (id) => `interpreter ${id}`, terminal: "terminal", exit: (code) => `Exited with ${code}`, by_signal: (n) => `Ended by signal ${n}`,
     sent: (name, n) => `SIG${name} sent to process ${n}.`, end: "End", end_title: (n) => `End process ${n}?`, end_of: (n) => `End process ${n}`, ended: (n) => `Process ${n} has ended.`, signals_of: (n) => `Signals for process ${n}`,

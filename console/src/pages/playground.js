@@ -7,10 +7,10 @@ import { bytes, ms } from "../format.js";
 import { Button, Card, Choice, Empty, Facts, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
 import { Editor } from "../ui/editor.js";
 import { Fault, Output, RichList } from "../ui/output.js";
+import { stream } from "../ui/stream.js";
 import { NetFields, netPolicy, numberOr, pairs, words } from "../ui/policy.js";
 import { pageActions } from "../ui/palette.js";
 import * as snippets from "../snippets.js";
-import { joined } from "./sandbox/code.js";
 
 const KEPT = "glovebox.playground";
 const LANGUAGES = ["python", "javascript", "shell"];
@@ -48,19 +48,21 @@ function requestOf() {
 
 async function start() {
   run.value?.abort.abort();
-  const one = { abort: new AbortController(), state: signal("running"), builds: signal([]), pieces: signal([]), results: signal([]), error: signal(null), exit: signal(null), problem: signal(null) };
+  const one = { abort: new AbortController(), state: signal("running"), builds: signal([]), output: stream(), results: signal([]), error: signal(null), exit: signal(null), problem: signal(null) };
   run.value = one;
   try {
     const request = requestOf();
     for await (const [name, data] of events("POST", "/v1/run", { body: request, signal: one.abort.signal })) {
-      if (name === "stdout" || name === "stderr") one.pieces.value = joined(one.pieces.value, name, data);
+      if (name === "stdout" || name === "stderr") one.output.add(name, data);
       else if (name === "result") one.results.value = [...one.results.value, data.mime];
       else if (name === "build") one.builds.value = [...one.builds.value, data].slice(-200);
       else if (name === "error") one.error.value = data;
       else if (name === "exit") one.exit.value = data;
     }
+    one.output.flush();
     one.state.value = one.exit.value ? (one.exit.value.timed_out ? "timed_out" : one.exit.value.oom_killed ? "oom_killed" : one.exit.value.exit_code === 0 ? "ok" : "failed") : "failed";
   } catch (error) {
+    one.output.flush();
     if (error.name !== "AbortError") one.problem.value = error;
     one.state.value = error.name === "AbortError" ? "cancelled" : "error";
   }
@@ -97,14 +99,14 @@ export default function Playground() {
 }
 
 function Result({ one }) {
-  const exit = one.exit.value, state = one.state.value, builds = one.builds.value, error = one.error.value ?? exit?.error;
-  const quiet = exit && !one.pieces.value.length && !one.results.value.length && !error;
-  return html`<div class="row wrap between" role="status"><${Status} state=${state} text=${state === "running" && builds.length && !one.pieces.value.length ? t.phases[builds.at(-1).phase] ?? builds.at(-1).phase : t.states[state]} />
+  const exit = one.exit.value, state = one.state.value, pieces = one.output.pieces.value, builds = one.builds.value, error = one.error.value ?? exit?.error;
+  const quiet = exit && !pieces.length && !one.results.value.length && !error;
+  return html`<div class="row wrap between" role="status"><${Status} state=${state} text=${state === "running" && builds.length && !pieces.length ? t.phases[builds.at(-1).phase] ?? builds.at(-1).phase : t.states[state]} />
       ${exit && html`<span class="row small dim num"><span>${t.playground.took(ms(exit.metrics.wall_ms))}</span><span>${exit.warm ? t.playground.warm : t.playground.cold}</span></span>`}</div>
     ${state === "running" && html`<div class="meter busy" role="progressbar" aria-label=${t.states.running}></div>`}
     ${builds.length > 0 && !exit && html`<div class="output" role="log" aria-label=${t.playground.build} tabindex="0">${builds.map((line, i) => html`<div key=${i}>${line.text || t.phases[line.phase] || line.phase}</div>`)}</div>`}
     ${one.problem.value && html`<${Problem} error=${one.problem.value} />`}
-    <${Output} pieces=${one.pieces.value} /><${RichList} results=${one.results.value} />${error && html`<${Fault} error=${error} />`}
+    <${Output} pieces=${pieces} cut=${one.output.cut.value} live=${state === "running"} /><${RichList} results=${one.results.value} />${error && html`<${Fault} error=${error} printed=${pieces.map((piece) => piece.text).join("")} />`}
     ${quiet && html`<p class="dim">${t.playground.silent}</p>`}${exit?.truncated && html`<${Notice} tone="busy">${t.playground.truncated}<//>`}
     ${exit && html`<${Record} exit=${exit} />`}`;
 }

@@ -35,7 +35,7 @@ function Whole({ run }) {
     ${run.code !== undefined && run.code !== null ? html`<${Card} title=${t.run.code} actions=${html`<${Button} small kind="outline" icon="edit" action=${tryIt}>${t.run.try}<//><${Button} small kind="filled" icon="refresh" action=${repeat} disabled=${run.code_cut}>${t.run.again}<//>`}><${Editor} text=${run.code} readOnly language=${language} label=${t.run.code} height="60px" most="480px" />${run.code_cut && html`<p class="dim small">${t.run.code_cut}</p>`}<//>`
       : html`<${Notice} tone="plain">${session.value.keep_code ? t.run.no_code : t.run.code_off} <code class="chip">store.keep_code = true</code><//>`}
     <${Card} title=${t.run.output}>${run.stdout || run.stderr ? html`<${Output} pieces=${[{ stream: "stdout", text: run.stdout }, { stream: "stderr", text: run.stderr }]} />` : html`<p class="dim">${t.playground.silent}</p>`}${(run.stdout_cut || run.stderr_cut) && html`<p class="dim small" style=${{ marginTop: "8px" }}>${t.run.output_cut}</p>`}
-      ${results.length > 0 && html`<div style=${{ marginTop: "12px" }}><${RichList} results=${results} /></div>`}${answer?.error && html`<div style=${{ marginTop: "12px" }}><${Fault} error=${answer.error} /></div>`}<//>
+      ${results.length > 0 && html`<div style=${{ marginTop: "12px" }}><${RichList} results=${results} /></div>`}${answer?.error && html`<div style=${{ marginTop: "12px" }}><${Fault} error=${answer.error} printed=${run.stderr} /></div>`}<//>
     ${again.value && html`<${Difference} before=${run} after=${again.value} />`}
     ${answer && html`<${Record} exit=${answer} />`}`;
 }
