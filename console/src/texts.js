@@ -140,7 +140,7 @@ export const t = {
   },
   run: {
     title: "Run", gone: "There is no such run", gone_text: "It may belong to another project, or its record is no longer kept. The newest from a terminal:", copy_id: "Copy the id", record: "Record", started: "Started", finished: "Finished", language: "Language", key: "Key", request: "Request", profile: "Profile", warm: "Start", code: "Code", try: "Open in the playground", again: "Run again", repeated: (text) => `Ran again in ${text}.`, code_cut: "Only its beginning was kept, so it cannot be run again.",
-    no_code: "The code of this run was not kept.", code_off: "The code of runs is not kept. An administrator can change that:", output: "Output", output_cut: "Only a part of the output was kept.", compare: "Then and now", same: "The output is the same.",
+    no_code: "The code of this run was not kept.", code_off: "The code of runs is not kept. An administrator can change that:", output: "Output", output_cut: "Only a part of the output was kept.", compare: "Then and now", same: "The output is the same.", streams: { stdout: "Standard output", stderr: "Standard error", result: "Result" }, lines_before: (n) => `${s(n, "line")} before that ${n === 1 ? "is" : "are"} the same.`, lines_after: (n) => `${s(n, "more line")} not compared.`,
   },
 
   // --- Host ----------------------------------------------------------------------------------------

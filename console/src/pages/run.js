@@ -1,5 +1,5 @@
 // One run: the whole record. Where its code was kept it can be run again, and the two compared.
-import { html, useSignal } from "../html.js";
+import { html, useMemo, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { get, post, scope, session } from "../api.js";
 import { go, href } from "../router.js";
@@ -40,8 +40,22 @@ function Whole({ run }) {
     ${answer && html`<${Record} exit=${answer} />`}`;
 }
 
+// As much of the new text as was kept of the old one.
+const comparable = (before, after, name) => {
+  const kept = before[name] ?? "", now = after[name] ?? "";
+  return [plain(kept), plain(before[name + "_cut"] ? now.slice(0, kept.length) : now)];
+};
+const shownResult = (answer) => answer?.result?.["text/plain"] ?? "";
+
 function Difference({ before, after }) {
-  const lines = difference(plain(before.stdout), plain(after.stdout)), same = lines.every((line) => line.kind === "same");
+  const texts = [["stdout", ...comparable(before, after, "stdout")], ["stderr", ...comparable(before, after, "stderr")], ["result", shownResult(before.answer), shownResult(after)]];
+  const changed = texts.filter(([, was, is]) => was !== is);
   return html`<${Card} title=${t.run.compare}><${Facts} of=${[[t.record.exit, `${before.exit_code} → ${after.exit_code}`], [t.record.wall, `${ms(before.wall_us / 1000)} → ${ms(after.metrics.wall_ms)}`]]} />
-    <div style=${{ marginTop: "12px" }}>${same ? html`<p>${t.run.same}</p>` : html`<pre class="output diff" tabindex="0">${lines.map((line, i) => html`<span key=${i} class=${line.kind}>${{ same: "  ", gone: "- ", new: "+ " }[line.kind]}${line.text}${"\n"}</span>`)}</pre>`}</div><//>`;
+    <div class="stack tight" style=${{ marginTop: "12px" }}>${changed.length === 0 ? html`<p>${t.run.same}</p>` : changed.map(([name, was, is]) => html`<${Changed} key=${name} name=${name} was=${was} is=${is} />`)}</div><//>`;
+}
+
+function Changed({ name, was, is }) {
+  const { lines, skipped, more } = useMemo(() => difference(was, is), [was, is]);
+  return html`<h3 class="label">${t.run.streams[name]}</h3>${skipped > 0 && html`<p class="dim small">${t.run.lines_before(skipped)}</p>`}
+    <pre class="output diff" tabindex="0">${lines.map((line, i) => html`<span key=${i} class=${line.kind}>${{ same: "  ", gone: "- ", new: "+ " }[line.kind]}${line.text}${"\n"}</span>`)}</pre>${more > 0 && html`<p class="dim small">${t.run.lines_after(more)}</p>`}`;
 }
