@@ -3,17 +3,16 @@
 import "./style/main.css";
 import { html, render, signal, useEffect, useRef, useSignal } from "./html.js";
 import { t } from "./texts.js";
-import { ApiError, loadSession, project, session, signIn, signOut } from "./api.js";
+import { ApiError, loadSession, project, session, signIn } from "./api.js";
 import { go, href, match, navigating, path, place, startRouter } from "./router.js";
 import { remembered, startTheme } from "./theme.js";
 import { startLive } from "./live.js";
-import { Shell, PLACES } from "./shell.js";
+import { PLACES, Shell, leave, themeActions } from "./shell.js";
 import { SignIn } from "./signin.js";
 import { Empty, Link, Notice, Page } from "./ui/basics.js";
-import { Asked } from "./ui/dialog.js";
+import { Asked, confirm } from "./ui/dialog.js";
 import { Toasts, complain } from "./ui/toast.js";
 import { Palette, paletteOpen, pageActions } from "./ui/palette.js";
-import { themeActions } from "./shell.js";
 
 const ROUTES = [
   { id: "overview", pattern: "/", load: () => import("./pages/overview.js") },
@@ -91,8 +90,15 @@ function App() {
   return html`${navigating.value && html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`}
     <${Shell} current=${routeOf(path.value)?.id}><${Outlet} /><//>
     ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).flatMap((one) => [one, ...(one.parts ?? [])]).map((one) => ({ name: t.nav[one.id] ?? t[one.id].title, where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
-      actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: signOut }]} />`}
+      actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: leave }]} />`}
     <${Asked} /><${Toasts} />`;
+}
+
+// A page elsewhere can open the console with a link of its own key. Who is signed in already is asked first: else they
+// would go on as somebody who reads along.
+function askAboutLink(link) {
+  const { key, project: mine } = session.value;
+  confirm({ title: t.signin.by_link, text: t.signin.by_link_text(key.name || key.id, mine), verb: t.signin.by_link_verb, danger: false, careful: true, action: () => signIn({ link }) });
 }
 
 async function start() {
@@ -106,7 +112,8 @@ async function start() {
   render(html`<${App} />`, document.getElementById("app"));
   try {
     await loadSession();
-    if (link) await signIn({ link });
+    if (link && session.value.signed_in) askAboutLink(link);
+    else if (link) await signIn({ link });
   } catch (error) {
     if (session.value === null) session.value = { signed_in: false, reason: null, failed: true };
     complain(error);

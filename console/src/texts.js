@@ -6,7 +6,7 @@ export const t = {
   // --- Everywhere ----------------------------------------------------------------------------------
   cancel: "Cancel", close: "Close", save: "Save", done: "Done", retry: "Try again", refresh: "Refresh", copy: "Copy", copied: "Copied.", copy_command: "Copy the command",
   dismiss: "Dismiss", loading: "Loading", menu: "Menu", skip: "Skip to the page", previous: "Previous page", next: "Next page", actions: "Actions", breadcrumbs: "Where you are",
-  admin: "Administrator", sign_out: "Sign out",
+  admin: "Administrator", sign_out: "Sign out", leave_title: (n) => `Sign out and lose ${s(n, "unsaved file")}?`, leave_text: "What was written and not saved is gone then.",
   nav: { side: "Glovebox", label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
   project: { label: "Project", one: "Project", all: "All projects" },
   theme: { light: "Light", dark: "Dark", system: "Like the system", now: (name) => `Colours: ${name}. Change` },
@@ -46,6 +46,7 @@ export const t = {
   signin: {
     title: "Sign in", about: "With an API key of this server. The key is not kept in the browser.", over: "Your session is over", over_text: "It expired, was signed out elsewhere, or its key was revoked. What you were doing is still at this address.",
     key: "API key", hint: "The administrator's key is in the file admin.key of the data directory: glovebox key show", missing: "Enter a key.", malformed: "That is not a key: gbx_ and 40 hexadecimal digits.", refused: "This key is not valid here. It may have been revoked.",
+    by_link: "Sign in by the link?", by_link_text: (name, project) => `This browser is signed in with the key ${name} of the project ${project}. The link ends that session and begins one of the key that it was made with. Follow it only if you asked for it: whoever owns its key sees what you do with it.`, by_link_verb: "Sign in by the link",
     submit: "Sign in", busy: "Signing in", other: "On the server's own machine, this opens the console without a key:",
   },
 

@@ -16,8 +16,13 @@ const KEPT = "glovebox.playground";
 const LANGUAGES = ["python", "javascript", "shell"];
 const empty = { language: "python", template: "", timeout: "", memory: "", cpus: "", packages: "", stdin: "", env: "", min_grade: "" };
 
+// The draft of somebody else is nobody's here.
+const who = () => session.value.key.id;
 function kept() {
-  try { return JSON.parse(sessionStorage.getItem(KEPT)) ?? {}; } catch { return {}; }
+  try {
+    const draft = JSON.parse(sessionStorage.getItem(KEPT));
+    return draft?.by === who() ? draft : {};
+  } catch { return {}; }
 }
 // One draft for the tab: another page and back does not lose it.
 const before = kept();
@@ -71,7 +76,7 @@ async function start() {
 export default function Playground() {
   const templates = useData((abort) => get("/v1/templates", { project: scope() === "*" ? null : scope() }, { signal: abort }).then((answer) => answer.templates)), more = useSignal(false);
   const field = (name) => ({ value: fields.value[name], set: (value) => { fields.value = { ...fields.value, [name]: value }; } });
-  useEffect(() => { sessionStorage.setItem(KEPT, JSON.stringify({ code: code.value, fields: fields.value, net: net.value })); }, [code.value, fields.value, net.value]);
+  useEffect(() => { sessionStorage.setItem(KEPT, JSON.stringify({ by: who(), code: code.value, fields: fields.value, net: net.value })); }, [code.value, fields.value, net.value]);
   useEffect(() => { pageActions.value = [{ name: t.playground.run, icon: "play", action: start }]; }, []);
   const template = (templates.value ?? []).find((one) => one.name === fields.value.template), language = template?.language ?? fields.value.language;
   const setLanguage = (name) => {

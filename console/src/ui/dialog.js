@@ -23,8 +23,9 @@ export function Dialog({ title, close, children, foot, wide, submit }) {
 const asked = signal(null);
 
 // Asks before something is done that cannot be taken back. `action` is done with the dialog still there.
-export function confirm({ title, text, verb, action, danger = true, word = null }) {
-  asked.value = { title, text, verb, action, danger, word };
+// The Enter that opened a dangerous question, pressed twice, does not answer it: the focus is on "Cancel".
+export function confirm({ title, text, verb, action, danger = true, careful = danger }) {
+  asked.value = { title, text, verb, action, danger, careful };
 }
 
 // Asks for one line of text.
@@ -37,7 +38,7 @@ export function Asked() {
   return question && html`<${Question} key=${question.title} ...${question} />`;
 }
 
-function Question({ title, text, verb, action, danger, name, value, hint }) {
+function Question({ title, text, verb, action, danger, careful, name, value, hint }) {
   const typed = useSignal(value ?? ""), busy = useSignal(false);
   const close = () => { asked.value = null; };
   async function yes() {
@@ -50,7 +51,7 @@ function Question({ title, text, verb, action, danger, name, value, hint }) {
       busy.value = false;
     }
   }
-  return html`<${Dialog} title=${title} close=${close} submit=${yes} foot=${html`<${Button} action=${close}>${t.cancel}<//>
-    <button type="submit" data-first=${name ? null : ""} class=${classes("button", "filled", danger && "danger")} disabled=${busy.value || (name && !typed.value.trim())}>${verb}</button>`}>
+  return html`<${Dialog} title=${title} close=${close} submit=${yes} foot=${html`<${Button} data-first=${careful ? "" : null} action=${close}>${t.cancel}<//>
+    <button type="submit" data-first=${name || careful ? null : ""} class=${classes("button", "filled", danger && "danger")} disabled=${busy.value || (name && !typed.value.trim())}>${verb}</button>`}>
     ${text && html`<p>${text}</p>`}${name && html`<${TextField} name=${name} value=${typed.value} set=${(next) => { typed.value = next; }} hint=${hint} />`}<//>`;
 }

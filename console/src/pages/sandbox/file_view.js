@@ -1,15 +1,16 @@
 // One file: text to edit, an image, a table or a page to look at. What is saved replaces only what was read.
-import { html, useEffect, useMemo, useSignal } from "../../html.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { scope, send } from "../../api.js";
 import { bytes } from "../../format.js";
 import { useData } from "../../data.js";
+import { drafts } from "../../drafts.js";
 import { Ago, Button, Choice, Empty, Loaded, Notice } from "../../ui/basics.js";
 import { confirm } from "../../ui/dialog.js";
 import { Editor, languageOfFile } from "../../ui/editor.js";
 import { GuestFrame } from "../../ui/guest_frame.js";
-import { toast } from "../../ui/toast.js";
 import { imageAddress } from "../../ui/output.js";
+import { toast } from "../../ui/toast.js";
 import { download, nameOf } from "./files.js";
 
 const MOST_TEXT = 2 << 20, MOST_IMAGE = 20 << 20, MOST_ROWS = 500;
@@ -84,9 +85,19 @@ function Table({ text, mark }) {
 }
 
 function TextFile({ file, name, base, path, again, reload }) {
-  const text = useSignal(file.text), kept = useSignal(file.text), etag = useSignal(file.etag), conflict = useSignal(null);
-  useEffect(() => { text.value = kept.value = file.text; etag.value = file.etag; conflict.value = null; }, [file]);
+  const draft = base + path, before = drafts.get(draft);
+  const text = useSignal(before?.text ?? file.text), kept = useSignal(before?.kept ?? file.text), etag = useSignal(before?.etag ?? file.etag), conflict = useSignal(null), first = useRef(true);
+  useEffect(() => {
+    if (first.current) { first.current = false; return; }
+    text.value = kept.value = file.text;
+    etag.value = file.etag;
+    conflict.value = null;
+  }, [file]);
   const changed = text.value !== kept.value;
+  useEffect(() => {
+    if (changed) drafts.set(draft, { text: text.value, kept: kept.value, etag: etag.value });
+    else drafts.delete(draft);
+  }, [text.value, kept.value, etag.value]);
 
   async function write(match) {
     const sent = text.value;
@@ -109,5 +120,5 @@ function TextFile({ file, name, base, path, again, reload }) {
       <${Button} small kind="outline" action=${() => confirm({ title: t.files.theirs_title, text: t.files.theirs_text, verb: t.files.theirs, action: reload })}>${t.files.theirs}<//>
       <${Button} small kind="outline" danger action=${() => write(conflict.value)}>${t.files.mine}<//></div><//></div>`}
     <div class="pad"><${Editor} text=${text.value} set=${(next) => { text.value = next; }} language=${languageOfFile(name)} label=${t.files.editor(name)} save=${() => save().catch(() => {})} height="max(320px, calc(100dvh - 480px))" /></div>
-    <div class="row pad between" style=${{ paddingTop: 0 }}><span class="dim small" role="status">${changed ? t.files.unsaved : t.files.is_saved}</span><span class="row">${changed && html`<${Button} action=${() => { text.value = kept.value; }}>${t.files.revert}<//>`}<${Button} kind="filled" disabled=${!changed} action=${save}>${t.files.save} <kbd>Ctrl S</kbd><//></span></div>`;
+    <div class="row pad between" style=${{ paddingTop: 0 }}><span class="dim small" role="status">${changed ? t.files.unsaved : t.files.is_saved}</span><span class="row">${changed && html`<${Button} action=${() => { text.value = kept.value; reload(); }}>${t.files.revert}<//>`}<${Button} kind="filled" disabled=${!changed} action=${save}>${t.files.save} <kbd>Ctrl S</kbd><//></span></div>`;
 }
