@@ -7,6 +7,7 @@ import { ApiError, loadSession, project, session, signIn } from "./api.js";
 import { go, href, match, navigating, path, place, startRouter } from "./router.js";
 import { remembered, startTheme } from "./theme.js";
 import { startLive } from "./live.js";
+import { slash } from "./shortcuts.js";
 import { PLACES, Shell, leave, themeActions } from "./shell.js";
 import { SignIn } from "./signin.js";
 import { Empty, Link, Notice, Page } from "./ui/basics.js";
@@ -71,12 +72,14 @@ function App() {
   const known = session.value;
   useEffect(() => {
     const keys = (event) => {
-      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && session.value?.signed_in) {
+      // Ctrl-K in a terminal is the shell's: it cuts the rest of the line. With Shift it is never.
+      const shells = event.ctrlKey && !event.shiftKey && event.target.closest?.(".xterm");
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && !shells && session.value?.signed_in) {
         event.preventDefault();
         event.stopPropagation();
         paletteOpen.value = !paletteOpen.value;
       }
-      if (event.key === "/" && !event.target.closest?.("input, textarea, select, [contenteditable], .xterm, .editor, dialog")) {
+      if (event.key === "/" && slash.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.("input, textarea, select, [contenteditable], .xterm, .editor, dialog")) {
         const search = document.querySelector(".page input[type=search]");
         if (search) { event.preventDefault(); search.focus(); }
       }

@@ -86,7 +86,7 @@ export const t = {
   },
   terminal: {
     none: "No terminal is open", none_text: "A terminal goes on when you leave the page, and is here again when you come back. The same from your own shell:", open: "Open a terminal", add: "New terminal", close: "Close the terminal and end its shell", list: "Terminals", fresh: "new", named: (n) => `shell ${n}`, label: (name) => `Terminal ${name}`,
-    hint: "Ctrl-Shift-C copies, Ctrl-V pastes. Ctrl-C copies while text is selected.", exited: (code) => `[the shell has exited with ${code}]`, lost: (bytes) => `[${bytes} bytes of older output are no longer kept]`, take_back: "Take it back",
+    hint: "Ctrl-Shift-C copies, Ctrl-V pastes. Ctrl-C copies while text is selected. F6 leaves the terminal, Ctrl-Shift-K opens the commands.", spoken: "For screen readers", exited: (code) => `[the shell has exited with ${code}]`, lost: (bytes) => `[${bytes} bytes of older output are no longer kept]`, take_back: "Take it back",
     states: { waiting: "The connection was lost; the shell goes on.", taken: "Another window has taken this terminal over.", failed: "The terminal did not open." },
   },
   files: {
@@ -166,7 +166,7 @@ export const t = {
     made_title: "The key", once: "It is shown this once. Keep it where secrets are kept.", copy: "Copy the key", use: "To use it:", revoke: "Revoke", revoke_of: (name) => `Revoke ${name}`, revoke_title: (name) => `Revoke ${name}?`, revoke_text: "It stops working at once, everywhere, and so do sessions that were opened with it.", revoke_own: "This is the key you are signed in with: your session ends, too.", revoked: (name) => `${name} is revoked.`, show_revoked: "Show revoked keys",
   },
   settings: {
-    about: "What the server was told, and where from.", look: "Colours", theme: "Colours", look_text: "Remembered in this browser.", you: "You and this server", key: "Signed in with", since: "Since", until: "Until", version: "Version", address: "Address", ports_domain: "Domain for ports", no_domain: "none (server.domain)", licences: "Built with", licences_link: "Notices of the libraries and fonts",
+    about: "What the server was told, and where from.", look: "Colours and keys", theme: "Colours", slash: "/ goes to the search field", look_text: "Remembered in this browser.", you: "You and this server", key: "Signed in with", since: "Since", until: "Until", version: "Version", address: "Address", ports_domain: "Domain for ports", no_domain: "none (server.domain)", licences: "Built with", licences_link: "Notices of the libraries and fonts",
     server: "Server", search: "Search the settings", which: "Which settings", all: "All", changed: "Changed", none: "Nothing matches", none_text: "All settings, with where they come from:", name: "Setting", value: "Value", origin: "From", origins: { default: "default", file: "file", environment: "environment", flag: "option" },
   },
   security: {

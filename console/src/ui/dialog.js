@@ -8,10 +8,16 @@ export function Dialog({ title, close, children, foot, wide, submit }) {
   const dialog = useRef(null), id = useId("d");
   // Before the next key is typed.
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
+    const before = document.activeElement, shown = dialog.current;
+    shown.showModal();
     (dialog.current.querySelector("[data-first]") ?? dialog.current.querySelector(".dialog-body input, .dialog-body select, .dialog-body textarea"))?.focus();
-    return () => { if (before?.isConnected) before.focus(); };
+    return () => {
+      // While it is modal, nothing else takes the focus.
+      shown.close();
+      if (before?.isConnected) before.focus();
+      // What opened it may be gone with what was ended or deleted.
+      setTimeout(() => { if (document.activeElement === document.body) document.getElementById("page-title")?.focus({ preventScroll: true }); }, 400);
+    };
   }, []);
   const sent = (event) => { event.preventDefault(); submit?.(); };
   return html`<dialog ref=${dialog} class=${classes(wide && "wide")} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); close(); }}

@@ -23,7 +23,7 @@ function textOf(buffer) {
   } catch { return null; }
 }
 
-export function FileView({ base, path, again, close }) {
+export function FileView({ base, path, again, close, entered }) {
   const name = nameOf(path), kind = name.split(".").pop().toLowerCase(), image = IMAGES[kind];
   const data = useData(async (abort) => {
     const query = { path, project: scope() };
@@ -33,7 +33,10 @@ export function FileView({ base, path, again, close }) {
     const response = await send("GET", base + "/files", { query, signal: abort, headers: { Accept: "*/*" } }), buffer = await response.arrayBuffer();
     return { stat, etag: response.headers.get("ETag"), buffer, text: textOf(buffer) };
   }, [path]);
-  return html`<div class="card flush file-view"><div class="card-head"><span class="mono cut bright grow" title=${path}>${name}</span>
+  // On a narrow window the file takes the tree's place, and its keyboard.
+  const view = useRef(null);
+  useEffect(() => { if (entered && !document.querySelector(".file-tree")?.offsetParent) view.current.querySelector(".card-head button")?.focus(); }, []);
+  return html`<div class="card flush file-view" ref=${view}><div class="card-head"><span class="mono cut bright grow" title=${path}>${name}</span>
     <${Button} small icon="down" label=${t.files.download} action=${() => download(base, { path, name, type: "file" })} /><${Button} small icon="close" label=${t.close} action=${close} /></div>
     <${Loaded} data=${data}>${(file) => html`<${Shown} file=${file} name=${name} kind=${kind} image=${image} base=${base} path=${path} again=${again} reload=${data.reload} />`}<//></div>`;
 }
