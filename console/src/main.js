@@ -88,10 +88,10 @@ function App() {
     document.addEventListener("keydown", keys, true);
     return () => document.removeEventListener("keydown", keys, true);
   }, []);
-  if (known === null) return html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div><${Toasts} />`;
+  const bar = html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`;
+  if (known === null) return html`<main>${bar}</main><${Toasts} />`;
   if (!known.signed_in) return html`<${SignIn} known=${known} /><${Toasts} />`;
-  return html`${navigating.value && html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`}
-    <${Shell} current=${routeOf(path.value)?.id}><${Outlet} /><//>
+  return html`<${Shell} current=${routeOf(path.value)?.id}>${navigating.value && bar}<${Outlet} /><//>
     ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).flatMap((one) => [one, ...(one.parts ?? [])]).map((one) => ({ name: t.nav[one.id] ?? t[one.id].title, where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
       actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: leave }]} />`}
     <${Asked} /><${Toasts} />`;

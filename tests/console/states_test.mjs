@@ -199,6 +199,7 @@ for (const theme of ["light", "dark"]) {
       const page = await at(one, "/"), found = [];
       for (const [title, reach] of Object.entries(STATES)) {
         const leave = await reach(page);
+        await settled(page);
         found.push(...(await barriers(page)).map((said) => `${title}: ${said}`));
         const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         if (over > 0) found.push(`${title}: ${over} pixels wider than the window`);
