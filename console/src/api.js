@@ -2,6 +2,8 @@
 // requests is kept here, in memory, and nowhere else.
 import { signal } from "./html.js";
 import { t } from "./texts.js";
+import { drafts } from "./drafts.js";
+import { remember } from "./theme.js";
 
 // What GET /console/session answered; null until it has.
 export const session = signal(null);
@@ -178,17 +180,34 @@ export function closeSocket(socket) {
 
 // --- Signing in and out --------------------------------------------------------------------------
 
+// The key that this page was signed in with.
+let lastKey = null;
+
+function know(answer) {
+  if (answer.signed_in) lastKey = answer.key.id;
+  session.value = answer;
+}
+
 export async function loadSession() {
-  session.value = await get("/console/session");
+  know(await get("/console/session"));
 }
 
 export async function signIn(proof) {
-  session.value = await post("/console/session", proof);
+  const answer = await post("/console/session", proof);
+  if (lastKey !== null && lastKey !== answer.key.id) startAnew();
+  else know(answer);
 }
 
 export async function signOut() {
   await ask("DELETE", "/console/session");
-  // The next person at this browser does not find the last one's draft.
+  startAnew();
+}
+
+// The next person at this browser finds nothing of the last one's: drafts, results, cells and files are in the
+// memory of the page, which is loaded again.
+function startAnew() {
+  drafts.clear();
   sessionStorage.clear();
-  session.value = { signed_in: false, reason: null };
+  remember("glovebox.project", null);
+  location.reload();
 }

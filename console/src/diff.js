@@ -1,9 +1,12 @@
 // The lines that two texts share, in order, and those that only one has: the longest common subsequence, of
-// the first thousand lines.
+// a thousand lines around the first that differs. `skipped` are not among them, and `more` follow.
 const MOST = 1000;
 
 export function difference(before, after) {
-  const a = before.split("\n").slice(0, MOST), b = after.split("\n").slice(0, MOST);
+  const whole = [before.split("\n"), after.split("\n")];
+  let same = 0;
+  while (same < whole[0].length && same < whole[1].length && whole[0][same] === whole[1][same]) same++;
+  const skipped = Math.max(0, same - 3), [a, b] = whole.map((lines) => lines.slice(skipped, skipped + MOST));
   const long = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) long[i][j] = a[i] === b[j] ? long[i + 1][j + 1] + 1 : Math.max(long[i + 1][j], long[i][j + 1]);
@@ -15,5 +18,5 @@ export function difference(before, after) {
     else if (j >= b.length || (i < a.length && long[i + 1][j] >= long[i][j + 1])) lines.push({ kind: "gone", text: a[i++] });
     else lines.push({ kind: "new", text: b[j++] });
   }
-  return lines;
+  return { lines, skipped, more: Math.max(...whole.map((all) => all.length)) - skipped - MOST };
 }

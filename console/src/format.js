@@ -41,4 +41,3 @@ export const moment = (at) => (at ? dayForm.format(new Date(at)) : "–");
 
 export const count = (n) => (n === null || n === undefined ? "–" : n >= 10000 ? `${(n / 1000).toFixed(1)}k` : String(Math.round(n * 10) / 10));
 export const shortId = (id) => (id && id.length > 14 ? id.slice(0, 12) + "…" : id ?? "");
-export const plural = (n, one, many) => `${n} ${n === 1 ? one : many}`;

@@ -7,7 +7,7 @@ export const visible = signal(!document.hidden);
 document.addEventListener("visibilitychange", () => { visible.value = !document.hidden; });
 
 // "connecting", "live", "waiting" (a new attempt comes), "paused" (the tab is hidden)
-export const liveState = signal("connecting");
+const liveState = signal("connecting");
 export const connection = computed(() => (reachable.value ? liveState.value : "waiting"));
 
 const listeners = new Set();

@@ -3,17 +3,17 @@
 import "./style/main.css";
 import { html, render, signal, useEffect, useRef, useSignal } from "./html.js";
 import { t } from "./texts.js";
-import { ApiError, loadSession, project, session, signIn, signOut } from "./api.js";
+import { ApiError, loadSession, project, session, signIn } from "./api.js";
 import { go, href, match, navigating, path, place, startRouter } from "./router.js";
 import { remembered, startTheme } from "./theme.js";
 import { startLive } from "./live.js";
-import { Shell, PLACES } from "./shell.js";
+import { slash } from "./shortcuts.js";
+import { PLACES, Shell, leave, themeActions } from "./shell.js";
 import { SignIn } from "./signin.js";
 import { Empty, Link, Notice, Page } from "./ui/basics.js";
-import { Asked } from "./ui/dialog.js";
+import { Asked, confirm } from "./ui/dialog.js";
 import { Toasts, complain } from "./ui/toast.js";
 import { Palette, paletteOpen, pageActions } from "./ui/palette.js";
-import { themeActions } from "./shell.js";
 
 const ROUTES = [
   { id: "overview", pattern: "/", load: () => import("./pages/overview.js") },
@@ -72,12 +72,14 @@ function App() {
   const known = session.value;
   useEffect(() => {
     const keys = (event) => {
-      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && session.value?.signed_in) {
+      // Ctrl-K in a terminal is the shell's: it cuts the rest of the line. With Shift it is never.
+      const shells = event.ctrlKey && !event.shiftKey && event.target.closest?.(".xterm");
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && !shells && session.value?.signed_in) {
         event.preventDefault();
         event.stopPropagation();
         paletteOpen.value = !paletteOpen.value;
       }
-      if (event.key === "/" && !event.target.closest?.("input, textarea, select, [contenteditable], .xterm, .editor, dialog")) {
+      if (event.key === "/" && slash.value && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.("input, textarea, select, [contenteditable], .xterm, .editor, dialog")) {
         const search = document.querySelector(".page input[type=search]");
         if (search) { event.preventDefault(); search.focus(); }
       }
@@ -86,13 +88,20 @@ function App() {
     document.addEventListener("keydown", keys, true);
     return () => document.removeEventListener("keydown", keys, true);
   }, []);
-  if (known === null) return html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div><${Toasts} />`;
+  const bar = html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`;
+  if (known === null) return html`<main>${bar}</main><${Toasts} />`;
   if (!known.signed_in) return html`<${SignIn} known=${known} /><${Toasts} />`;
-  return html`${navigating.value && html`<div class="loading-bar" role="progressbar" aria-label=${t.loading}></div>`}
-    <${Shell} current=${routeOf(path.value)?.id}><${Outlet} /><//>
-    ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).map((one) => ({ name: t.nav[one.id], where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
-      actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: signOut }]} />`}
+  return html`<${Shell} current=${routeOf(path.value)?.id}>${navigating.value && bar}<${Outlet} /><//>
+    ${paletteOpen.value && html`<${Palette} places=${PLACES.filter((one) => !one.admin || known.admin).flatMap((one) => [one, ...(one.parts ?? [])]).map((one) => ({ name: t.nav[one.id] ?? t[one.id].title, where: t.palette.page, icon: one.icon, action: () => go(one.to) }))}
+      actions=${[...themeActions(), { name: t.sign_out, where: t.palette.action, icon: "out", action: leave }]} />`}
     <${Asked} /><${Toasts} />`;
+}
+
+// A page elsewhere can open the console with a link of its own key. Who is signed in already is asked first: else they
+// would go on as somebody who reads along.
+function askAboutLink(link) {
+  const { key, project: mine } = session.value;
+  confirm({ title: t.signin.by_link, text: t.signin.by_link_text(key.name || key.id, mine), verb: t.signin.by_link_verb, danger: false, careful: true, action: () => signIn({ link }) });
 }
 
 async function start() {
@@ -106,7 +115,8 @@ async function start() {
   render(html`<${App} />`, document.getElementById("app"));
   try {
     await loadSession();
-    if (link) await signIn({ link });
+    if (link && session.value.signed_in) askAboutLink(link);
+    else if (link) await signIn({ link });
   } catch (error) {
     if (session.value === null) session.value = { signed_in: false, reason: null, failed: true };
     complain(error);

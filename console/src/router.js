@@ -1,7 +1,7 @@
 // Deep links below /console/ by the History API: one signal holds where we are.
 import { computed, signal } from "./html.js";
 
-export const BASE = "/console";
+const BASE = "/console";
 
 const here = () => ({ path: decodePath(location.pathname.slice(BASE.length)) || "/", query: new URLSearchParams(location.search) });
 

@@ -3,9 +3,11 @@ import { html, useEffect, useSignal } from "./html.js";
 import { t } from "./texts.js";
 import { get, isAdmin, project, session, signOut } from "./api.js";
 import { href, path } from "./router.js";
+import { drafts } from "./drafts.js";
 import { choose, chosen, remember } from "./theme.js";
-import { connection, liveState, reconnect } from "./live.js";
-import { Button, Dot, Menu, Select } from "./ui/basics.js";
+import { connection, reconnect } from "./live.js";
+import { Button, Dot, Select } from "./ui/basics.js";
+import { confirm } from "./ui/dialog.js";
 import { Icon, Mark } from "./ui/icons.js";
 import { paletteOpen } from "./ui/palette.js";
 
@@ -14,7 +16,7 @@ export const PLACES = [
   { id: "playground", to: "/playground", icon: "play", also: [] },
   { id: "runs", to: "/runs", icon: "runs", also: ["run"] },
   { id: "sandboxes", to: "/sandboxes", icon: "sandboxes", also: ["sandbox"] },
-  { id: "templates", to: "/templates", icon: "templates", also: ["packages", "images"], group: "host" },
+  { id: "templates", to: "/templates", icon: "templates", also: ["packages", "images"], group: "host", parts: [{ id: "packages", to: "/packages", icon: "templates" }, { id: "images", to: "/images", icon: "templates" }] },
   { id: "keys", to: "/keys", icon: "keys", also: [], admin: true, group: "host" },
   { id: "security", to: "/security", icon: "security", also: [], group: "host" },
   { id: "settings", to: "/settings", icon: "settings", also: [], group: "host" },
@@ -26,6 +28,12 @@ export const themeActions = () => [
   { name: t.theme.system, where: t.palette.action, icon: "system", action: () => choose(null) },
 ];
 
+// Asks first where something would be lost.
+export function leave() {
+  if (!drafts.size) return signOut();
+  return confirm({ title: t.leave_title(drafts.size), text: t.leave_text, verb: t.sign_out, action: signOut });
+}
+
 function Connection() {
   const state = connection.value, text = t.connection[state];
   return state === "waiting"
@@ -34,9 +42,8 @@ function Connection() {
 }
 
 function ProjectSwitch() {
-  const names = useSignal(session.value.projects ?? []);
+  const names = useSignal([]);
   useEffect(() => {
-    if (session.value.projects) return;
     get("/v1/keys").then(({ keys }) => { names.value = [...new Set(keys.filter((key) => !key.revoked_at).map((key) => key.project))].sort(); }, () => {});
   }, []);
   const all = [...new Set([...names.value, ...(project.value === "*" ? [] : [project.value])])].sort();
@@ -67,7 +74,7 @@ export function Shell({ current, children }) {
       <nav class="nav" aria-label=${t.nav.label}>${listed.filter((one) => !one.group).map(item)}<div class="label">${t.nav.host}</div>${listed.filter((one) => one.group).map(item)}</nav>
       <div class="side-foot">${isAdmin() && html`<${ProjectSwitch} />`}<${Connection} />
         <div class="who"><div class="grow"><div class="name cut bright" title=${known.key.id}>${known.key.name || known.key.id}</div><div class="dim small cut">${known.admin ? t.admin : known.project}</div></div>
-          <${ThemeMenu} icon=${themeIcon} /><${Button} icon="out" label=${t.sign_out} action=${signOut} /></div></div></aside>
+          <${ThemeMenu} icon=${themeIcon} /><${Button} icon="out" label=${t.sign_out} action=${leave} /></div></div></aside>
     <main class="main" id="content">${children}</main></div>`;
 }
 

@@ -6,7 +6,7 @@ export const t = {
   // --- Everywhere ----------------------------------------------------------------------------------
   cancel: "Cancel", close: "Close", save: "Save", done: "Done", retry: "Try again", refresh: "Refresh", copy: "Copy", copied: "Copied.", copy_command: "Copy the command",
   dismiss: "Dismiss", loading: "Loading", menu: "Menu", skip: "Skip to the page", previous: "Previous page", next: "Next page", actions: "Actions", breadcrumbs: "Where you are",
-  admin: "Administrator", sign_out: "Sign out",
+  admin: "Administrator", sign_out: "Sign out", leave_title: (n) => `Sign out and lose ${s(n, "unsaved file")}?`, leave_text: "What was written and not saved is gone then.",
   nav: { side: "Glovebox", label: "Pages", host: "Host", overview: "Overview", playground: "Playground", runs: "Runs", sandboxes: "Sandboxes", templates: "Templates", keys: "Keys and projects", settings: "Settings", security: "Security" },
   project: { label: "Project", one: "Project", all: "All projects" },
   theme: { light: "Light", dark: "Dark", system: "Like the system", now: (name) => `Colours: ${name}. Change` },
@@ -35,7 +35,7 @@ export const t = {
     unreachable: "The server does not answer.", unreachable_advice: "Check that it runs (glovebox serve) and that this computer reaches it.", status: (status) => `The server refused this (HTTP ${status}).`,
     retry_after: (seconds) => `Try again in ${s(seconds, "second")}.`, request_id: "Request", page_title: "The page did not load", page_not_loaded: "This page could not be loaded. The server may have been upgraded.", reload: "Load the console again",
     advice: {
-      session_over: "Sign in again.", csrf: "Load the page again.", same_origin_required: "Open the console at the server's own address (server.public_url).", permission_denied: "Use a key that may do this, or ask an administrator.", admin_only: "Sign in with an administrator's key, or ask an administrator.", image_in_use: "End the sandboxes made of it; shortly afterwards it can be removed.",
+      session_over: "Sign in again.", csrf: "Load the page again.", same_origin_required: "Open the console at the server's own address (server.public_url).", permission_denied: "Use a key that may do this, or ask an administrator.", admin_only: "Sign in with an administrator's key, or ask an administrator.", layer_in_use: "End the sandboxes that have them; shortly afterwards they can be removed.", image_in_use: "End the sandboxes made of it; shortly afterwards it can be removed.",
       name_taken: "Choose another name.", not_found: "It may have ended. Load the list again.", dependencies_failed: "Read the installer's message, and check the names and versions.", no_space: "Remove snapshots or old runs: glovebox gc",
     },
   },
@@ -46,6 +46,7 @@ export const t = {
   signin: {
     title: "Sign in", about: "With an API key of this server. The key is not kept in the browser.", over: "Your session is over", over_text: "It expired, was signed out elsewhere, or its key was revoked. What you were doing is still at this address.",
     key: "API key", hint: "The administrator's key is in the file admin.key of the data directory: glovebox key show", missing: "Enter a key.", malformed: "That is not a key: gbx_ and 40 hexadecimal digits.", refused: "This key is not valid here. It may have been revoked.",
+    by_link: "Sign in by the link?", by_link_text: (name, project) => `This browser is signed in with the key ${name} of the project ${project}. The link ends that session and begins one of the key that it was made with. Follow it only if you asked for it: whoever owns its key sees what you do with it.`, by_link_verb: "Sign in by the link",
     submit: "Sign in", busy: "Signing in", other: "On the server's own machine, this opens the console without a key:",
   },
 
@@ -63,7 +64,7 @@ export const t = {
     about: "They live until their time ends or someone ends them.", create: "New sandbox", search: "Search by name, id, template or metadata", state: "State", template: "Template", any_template: "Any template", states: { live: "Live and paused", all: "All", running: "Live", paused: "Paused", stopped: "Stopped", error: "Failed" },
     none: "No sandboxes", none_text: "A sandbox keeps its files, processes and interpreters between calls. Make one here, or from a terminal:", no_match: "Nothing matches", no_match_text: "Change the search, or choose another state.",
     name: "Name", age: "Created", expires: "Ends in", cpu: "CPU", memory: "Memory", cpu_now: (n) => `CPU: ${n} processors now`, memory_now: (text) => `Memory: ${text} now`, pick: (name) => `Choose ${name}`, pick_all: "Choose all on this page", pick_page: "Choose the whole page", picked: (n) => `${n} chosen`, bulk: "For all that are chosen", actions_of: (name) => `Actions for ${name}`,
-    range: (from, to, total) => `${from}–${to} of ${total}`, pause: "Pause", resume: "Resume", kill: "End", paused: (name) => `${name} is paused.`, resumed: (name) => `${name} goes on.`, killed: (name) => `${name} has ended.`,
+    bounded: "Only the newest are listed and searched.", range: (from, to, total) => `${from}–${to} of ${total}`, pause: "Pause", resume: "Resume", kill: "End", paused: (name) => `${name} is paused.`, resumed: (name) => `${name} goes on.`, killed: (name) => `${name} has ended.`,
     kill_title: (name) => `End ${name}?`, kill_text: "Its processes and files are gone for good. Snapshots stay.", kill_many: (n) => `End ${s(n, "sandbox", "sandboxes")}?`, killed_many: (n) => `${s(n, "sandbox", "sandboxes")} ended.`,
     pause_many: (n) => `Pause ${s(n, "sandbox", "sandboxes")}?`, pause_text: "Their processes stop where they are and keep their memory.", paused_many: (n) => `${s(n, "sandbox", "sandboxes")} paused.`, resume_many: (n) => `Resume ${s(n, "sandbox", "sandboxes")}?`, resumed_many: (n) => `${s(n, "sandbox", "sandboxes")} resumed.`,
   },
@@ -85,7 +86,7 @@ export const t = {
   },
   terminal: {
     none: "No terminal is open", none_text: "A terminal goes on when you leave the page, and is here again when you come back. The same from your own shell:", open: "Open a terminal", add: "New terminal", close: "Close the terminal and end its shell", list: "Terminals", fresh: "new", named: (n) => `shell ${n}`, label: (name) => `Terminal ${name}`,
-    hint: "Ctrl-Shift-C copies, Ctrl-V pastes. Ctrl-C copies while text is selected.", exited: (code) => `[the shell has exited with ${code}]`, lost: (bytes) => `[${bytes} bytes of older output are no longer kept]`, take_back: "Take it back",
+    hint: "Ctrl-Shift-C copies, Ctrl-V pastes. Ctrl-C copies while text is selected. F6 leaves the terminal, Ctrl-Shift-K opens the commands.", spoken: "For screen readers", exited: (code) => `[the shell has exited with ${code}]`, lost: (bytes) => `[${bytes} bytes of older output are no longer kept]`, take_back: "Take it back",
     states: { waiting: "The connection was lost; the shell goes on.", taken: "Another window has taken this terminal over.", failed: "The terminal did not open." },
   },
   files: {
@@ -99,7 +100,7 @@ export const t = {
     language: "Language", ready: (warm) => (warm ? "Ready, was warm" : "Ready"), starts_first: "The interpreter starts with the first cell.", run_all: "Run all", restart: "Restart", restart_title: "Restart the interpreter?", restart_text: "Its variables are gone. The cells stay.", restarted: "The interpreter starts anew with the next cell.",
     cell: (n) => `Cell ${n}`, run: (n) => `Run cell ${n} (Ctrl-Enter)`, stop: "Interrupt", running: "The cell runs", add: "Add a cell", add_below: "Add a cell below", remove: (n) => `Remove cell ${n}`, interrupted: "Interrupted.", was_restarted: "The interpreter died and was started anew. Variables are gone.",
   },
-  output: { title: "Output", image: "Image", frame: "HTML of the sandbox" },
+  output: { title: "Output", cut: "[what came before is no longer shown]", image: "Image", frame: "HTML of the sandbox" },
   processes: {
     none: "Nothing runs", none_text: "Processes that are started through the API are listed here. To see all that run inside:", command: "Command", state: "State", pid: "Pid", user: "User", started: "Started", context: (id) => `interpreter ${id}`, terminal: "terminal", exit: (code) => `Exited with ${code}`, by_signal: (n) => `Ended by signal ${n}`,
     sent: (name, n) => `SIG${name} sent to process ${n}.`, end: "End", end_title: (n) => `End process ${n}?`, end_of: (n) => `End process ${n}`, ended: (n) => `Process ${n} has ended.`, signals_of: (n) => `Signals for process ${n}`,
@@ -140,7 +141,7 @@ export const t = {
   },
   run: {
     title: "Run", gone: "There is no such run", gone_text: "It may belong to another project, or its record is no longer kept. The newest from a terminal:", copy_id: "Copy the id", record: "Record", started: "Started", finished: "Finished", language: "Language", key: "Key", request: "Request", profile: "Profile", warm: "Start", code: "Code", try: "Open in the playground", again: "Run again", repeated: (text) => `Ran again in ${text}.`, code_cut: "Only its beginning was kept, so it cannot be run again.",
-    no_code: "The code of this run was not kept.", code_off: "The code of runs is not kept. An administrator can change that:", output: "Output", output_cut: "Only a part of the output was kept.", compare: "Then and now", same: "The output is the same.",
+    no_code: "The code of this run was not kept.", code_off: "The code of runs is not kept. An administrator can change that:", output: "Output", output_cut: "Only a part of the output was kept.", compare: "Then and now", same: "The output is the same.", streams: { stdout: "Standard output", stderr: "Standard error", result: "Result" }, lines_before: (n) => `${s(n, "line")} before that ${n === 1 ? "is" : "are"} the same.`, lines_after: (n) => `${s(n, "more line")} not compared.`,
   },
 
   // --- Host ----------------------------------------------------------------------------------------
@@ -153,7 +154,8 @@ export const t = {
     packages: "Packages", manager: "Installed by", size: "Size", made: "Installed", used: "Last used", state: "State", in_use: "In use", unused: "Unused", count: (n) => s(n, "package"), check: "Check against its digest", intact: "Nothing has changed.", corrupt: "The layer has changed on disk and is out of use.", remove: "Remove", remove_title: (id) => `Remove ${id}?`, remove_text: "It is installed again when it is asked for.", removed: "Removed.", actions_of: (id) => `Actions for ${id}`,
   },
   images: {
-    title: "Images", about: "Roots of file systems that others made, as container tools keep them. They take the place of the host's files.", load: "Load an image", none: "No images yet", none_text: "An image comes from an archive: load one here, or from a terminal:",
+    title: "Images", about: "Roots of file systems that others made, as container tools keep them. They take the place of the host's files.", load: "Load an archive", pull: "Pull an image", pulling: "Pulling", pull_hint: "As container tools name it, from a registry that the administrator lists (images.registries). Without a registry it is Docker Hub's.", user: "User name", password: "Password or token", credentials_hint: "Only for what is not public. Used once, and kept nowhere.", phases: { resolving: "Asking the registry", fetching: "Fetching" },
+    none: "No images yet", none_text: "An image comes from a registry or an archive. Pull one here, or from a terminal:",
     image: "Image", size: "Size", owner: "For", everyone: "all projects", made: "Loaded", used: "Last used", state: "State", pinned: "Pinned", actions_of: (name) => `Actions for ${name}`, start: "New sandbox from it", copy_run: "Copy the command that runs code in it", details: "What it is", digest: "Digest", entries: "Files", layers: "Layers it had", devices: "Devices left out", capabilities: "Capabilities lost",
     pin: "Pin", unpin: "Unpin", is_pinned: (name) => `${name} stays when room is needed.`, unpinned: (name) => `${name} goes when room is needed.`, publish: "Give to all projects", unpublish: "Keep for its project", published: (name) => `All projects can use ${name}.`, unpublished: (name) => `${name} is its project's again.`, remove: "Remove", remove_title: (name) => `Remove ${name}?`, remove_text: "It can be loaded again from its archive.", removed: (name) => `${name} is removed.`,
     file: "Archive", file_hint: "Of docker save, podman save or skopeo; not compressed itself.", form: "What it is", forms: { image: "An image", tree: "A tree of files" }, form_hints: { image: "Its layers are checked against their digests.", tree: "A tar archive of a root directory, perhaps compressed." }, name: "Name", name_hint: "Empty: as the archive says.", name_needed: "A tree has no name of its own.", sending: (percent) => `Sending, ${percent} %`, busy: "Loading", loaded: (name) => `${name} is loaded.`, was_there: (name) => `${name} was there already.`,
@@ -164,7 +166,7 @@ export const t = {
     made_title: "The key", once: "It is shown this once. Keep it where secrets are kept.", copy: "Copy the key", use: "To use it:", revoke: "Revoke", revoke_of: (name) => `Revoke ${name}`, revoke_title: (name) => `Revoke ${name}?`, revoke_text: "It stops working at once, everywhere, and so do sessions that were opened with it.", revoke_own: "This is the key you are signed in with: your session ends, too.", revoked: (name) => `${name} is revoked.`, show_revoked: "Show revoked keys",
   },
   settings: {
-    about: "What the server was told, and where from.", look: "Colours", theme: "Colours", look_text: "Remembered in this browser.", you: "You and this server", key: "Signed in with", since: "Since", until: "Until", version: "Version", address: "Address", ports_domain: "Domain for ports", no_domain: "none (server.domain)", licences: "Built with", licences_link: "Notices of the libraries and fonts",
+    about: "What the server was told, and where from.", look: "Colours and keys", theme: "Colours", slash: "/ goes to the search field", look_text: "Remembered in this browser.", you: "You and this server", key: "Signed in with", since: "Since", until: "Until", version: "Version", address: "Address", ports_domain: "Domain for ports", no_domain: "none (server.domain)", licences: "Built with", licences_link: "Notices of the libraries and fonts",
     server: "Server", search: "Search the settings", which: "Which settings", all: "All", changed: "Changed", none: "Nothing matches", none_text: "All settings, with where they come from:", name: "Setting", value: "Value", origin: "From", origins: { default: "default", file: "file", environment: "environment", flag: "option" },
   },
   security: {

@@ -105,8 +105,9 @@ export async function settled(page) {
 export async function barriers(page) {
   // By the tools' own channel: the page's policy allows no such script.
   await page.evaluate(AXE);
-  const found = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+  const found = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: { "target-size": { enabled: true } } }));
   assert.ok(found.passes.length > 8, "axe looked at nothing");
+  assert.ok([...found.passes, ...found.violations, ...found.incomplete].some((one) => one.id === "target-size"), "axe did not look at sizes");
   return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target.join(" ")} ${node.any[0]?.message ?? node.all[0]?.message ?? one.help}`));
 }
 
@@ -121,3 +122,26 @@ export async function until(condition, what, patience = PATIENCE) {
 }
 
 export const toast = (page, text) => page.locator(".toast", { hasText: text }).first().waitFor();
+
+// A sandbox for one case, ended with it.
+export async function withSandbox(action, more = {}) {
+  const sandbox = await newSandbox(more);
+  try {
+    await action(sandbox);
+  } finally {
+    await endSandbox(sandbox.id);
+  }
+}
+export async function withPerson(action, options) {
+  const one = await person(options);
+  await action(one);
+  await one.close();
+}
+export const box = (sandbox, tab = "") => `/sandboxes/${sandbox.id}${tab ? "/" + tab : ""}`;
+// An editor's text is in a shadow root.
+export const editor = (page, label) => page.getByRole("textbox", { name: label });
+export async function type(page, label, text) {
+  await editor(page, label).click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}

@@ -1,6 +1,8 @@
 # The console in a real browser, against a real server: the cases are the *_test.mjs files beside this one.
+import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ LONGEST_S = 900
 
 class Console(server.Served):
     settings = {"net.ceiling": "all"}
-    files = ["texts", "pages", "flows", "attacks"]
+    files = ["texts", "pages", "flows", "work", "attacks", "states", "keyboard"]
 
     @classmethod
     def prepare(cls):
@@ -53,6 +55,47 @@ class KeptCode(Console):
     """The code of runs is kept."""
     settings = {"store.keep_code": "true", "store.keep_output": "1K"}
     files = ["kept"]
+
+
+class Many(Console):
+    """Thousands of sandboxes and runs are on record: copies of the record of one of each."""
+    files = ["many"]
+    count = 5000
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        try:
+            cls.multiply()
+        except BaseException:
+            cls.tearDownClass()
+            raise
+
+    @classmethod
+    def multiply(cls):
+        with cls.server.client() as client:
+            made = client.call("POST", "/v1/sandboxes", {"template": "python", "name": "many-000000"}).json["id"]
+            client.call("DELETE", f"/v1/sandboxes/{made}")
+            client.python("print('one of many')")
+        cls.server.wait_written()
+        cls.server.supervisor.terminate()
+        cls.server.supervisor.wait(timeout=server.PATIENCE)
+        with contextlib.closing(sqlite3.connect(os.path.join(cls.server.data, "store", "glovebox.db"))) as store, store:
+            fresh_id = "substr(id, 1, length(id) - 8) || printf('%08d', i)"
+            cls.copy(store, "sessions", {"seq": None, "id": fresh_id, "name": "printf('many-%06d', i)"})
+            cls.copy(store, "run_bodies", {"seq": "seq - 1000 * i"})
+            cls.copy(store, "runs", {"seq": "seq - 1000 * i", "id": fresh_id, "started_ms": "started_ms - i"})
+        cls.server.start()
+
+    @classmethod
+    def copy(cls, store, table, changed):
+        words = {row[1]: changed.get(row[1], row[1]) for row in store.execute(f"PRAGMA table_info({table})")}
+        words = {name: word for name, word in words.items() if word}
+        store.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {cls.count - 1}) "
+                      f"INSERT INTO {table}({', '.join(words)}) SELECT {', '.join(words.values())} FROM {table}, n")
+
+    def cases(self, name, **more):
+        super().cases(name, GBX_CONSOLE_MANY=str(self.count), **more)
 
 
 class Named(Console):
@@ -95,7 +138,7 @@ def load_tests(loader, _, __):
     """The cases of the files that the command line names; all without."""
     names = [word for word in os.environ.get("GBX_CONSOLE_CASES", "").split(",") if word]
     suite = unittest.TestSuite()
-    for served in (Console, KeptCode, SameSite, Public):
+    for served in (Console, KeptCode, Many, SameSite, Public):
         for name in served.files:
             if not names or name in names:
                 setattr(served, "test_" + name, lambda self, name=name: self.cases(name + "_test.mjs"))
@@ -103,15 +146,16 @@ def load_tests(loader, _, __):
     return suite
 
 
-def main():
+def install_tools():
+    """What drives the browser, before the test moves to where no registry is."""
     if os.environ.get("GBX_SEALED") is None:
         installed = subprocess.run([os.path.join(ROOT, "scripts", "install-console-tools")], stdin=subprocess.DEVNULL, stdout=sys.stderr)
         if installed.returncode == 77:
             print("skipped: no browser, or nothing to drive it with (see above)")
         if installed.returncode != 0:
             sys.exit(installed.returncode)
-    sealed.main()
 
 
 if __name__ == "__main__":
-    main()
+    install_tools()
+    sealed.main()

@@ -6,32 +6,9 @@ import { promisify } from "node:util";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KEY, SIZES, URL_, api, at, barriers, endSandbox, exec, go, newSandbox, person, read, settled, toast, until, write } from "./browser.mjs";
+import { KEY, SIZES, URL_, api, at, barriers, box, editor, endSandbox, exec, go, newSandbox, read, settled, toast, type, until, withPerson, withSandbox, write } from "./browser.mjs";
 
 const run = promisify(execFile);
-
-// A sandbox for one case, ended with it.
-async function withSandbox(action, more = {}) {
-  const sandbox = await newSandbox(more);
-  try {
-    await action(sandbox);
-  } finally {
-    await endSandbox(sandbox.id);
-  }
-}
-async function withPerson(action, options) {
-  const one = await person(options);
-  await action(one);
-  await one.close();
-}
-const box = (sandbox, tab = "") => `/sandboxes/${sandbox.id}${tab ? "/" + tab : ""}`;
-// An editor's text is in a shadow root.
-const editor = (page, label) => page.getByRole("textbox", { name: label });
-async function type(page, label, text) {
-  await editor(page, label).click();
-  await page.keyboard.press("Control+a");
-  await page.keyboard.insertText(text);
-}
 
 test("signing in by a key, and out", () => withPerson(async (one) => {
   one.expect(/401/);
@@ -575,9 +552,9 @@ test("an image is loaded from an archive, used and removed", () => withPerson(as
   try {
     const page = await at(one, "/images");
     await settled(page);
-    await page.getByText("docker save python:3.13-slim | glovebox image load -").waitFor();
-    await page.getByRole("button", { name: "Load an image" }).first().click();
-    const dialog = page.getByRole("dialog"), submit = dialog.getByRole("button", { name: "Load an image" });
+    await page.getByText("glovebox image pull python:3.13-slim").waitFor();
+    await page.getByRole("button", { name: "Load an archive" }).first().click();
+    const dialog = page.getByRole("dialog"), submit = dialog.getByRole("button", { name: "Load an archive" });
     // What is no archive is refused, with the reason.
     await dialog.getByLabel("Archive").setInputFiles({ name: "not.tar", mimeType: "application/x-tar", buffer: Buffer.from("not a tar archive") });
     await submit.click();

@@ -23,7 +23,7 @@ const pages = () => {
   return {
     overview: "/", playground: "/playground", runs: "/runs", "runs, none found": "/runs?q=nothing-is-called-that", run: "/runs/" + fixtures.run, sandboxes: "/sandboxes", "sandboxes, create": "/sandboxes?new=1", terminal: box, files: box + "/files", "files, text": box + "/files?file=/home/user/analysis.py", "files, table": box + "/files?file=/home/user/sales.csv",
     code: box + "/code", processes: box + "/processes", logs: box + "/logs", network: box + "/network", metrics: box + "/metrics", ports: box + "/ports", snapshots: box + "/snapshots", "sandbox settings": box + "/settings",
-    templates: "/templates", "templates, create": "/templates?new=1", packages: "/packages", images: "/images", "images, load": "/images?new=1", "packages, install": "/packages?new=1", keys: "/keys", "keys, create": "/keys?new=1", settings: "/settings", security: "/security", "no such page": "/nothing/here",
+    templates: "/templates", "templates, create": "/templates?new=1", packages: "/packages", images: "/images", "images, load": "/images?new=1", "images, pull": "/images?pull=1", "packages, install": "/packages?new=1", keys: "/keys", "keys, create": "/keys?new=1", settings: "/settings", security: "/security", "no such page": "/nothing/here",
   };
 };
 
@@ -52,6 +52,33 @@ for (const theme of ["light", "dark"]) {
     });
   }
 }
+
+test("nothing is wider than a window of 320 pixels", async () => {
+  const one = await person({ size: { width: 320, height: 640 } }), page = await at(one, "/"), over = [];
+  for (const [title, path] of Object.entries(pages())) {
+    await go(page, path);
+    await settled(page);
+    const pixels = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    if (pixels > 0) over.push(`${title}: ${pixels}`);
+  }
+  assert.deepEqual(over, []);
+  await one.close();
+});
+
+test("the shortcut of one character is switched off", async () => {
+  const one = await person(), page = await at(one, "/settings"), typed = () => page.evaluate(() => document.activeElement.type);
+  await settled(page);
+  await page.locator("#page-title").focus();
+  await page.keyboard.press("/");
+  assert.equal(await typed(), "search");
+  await page.getByLabel("/ goes to the search field").uncheck();
+  await page.reload();
+  await settled(page);
+  await page.locator("#page-title").focus();
+  await page.keyboard.press("/");
+  assert.notEqual(await typed(), "search");
+  await one.close();
+});
 
 test("the dialogs, menus and the palette have no barrier", async () => {
   for (const theme of ["light", "dark"]) {

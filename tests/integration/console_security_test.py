@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -145,6 +146,44 @@ class SignIn(Console):
                 while True:
                     live.receive_json()
             self.assertEqual(closed.exception.code, 1008)
+
+
+class Shells(Console):
+    """What was open when its session ended."""
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.signed_in()
+        self.box = self.page.call("POST", "/v1/sandboxes", {"template": "base"}).json["id"]
+        self.addCleanup(self.client.call, "DELETE", f"/v1/sandboxes/{self.box}")
+
+    def heard_until_closed(self, shell):
+        """What a shell still says, and that it ends."""
+        said = ""
+        with self.assertRaises(websocket.Closed):
+            while True:
+                message = shell.receive_json()
+                said += message.get("data", "") if message["type"] == "stdout" else ""
+        return said
+
+    def test_a_shell_ends_with_its_session_and_obeys_nothing_after_it(self):
+        with self.page.open(f"/v1/sandboxes/{self.box}/exec/stream", self.page.ticket()) as shell:
+            shell.send({"type": "start", "cmd": "while read line; do echo heard $line; done", "on_disconnect": "keep"})
+            self.assertEqual(shell.receive_json()["type"], "started")
+            # Control: before, it obeys.
+            shell.send({"type": "stdin", "data": "before\n"})
+            self.assertEqual(shell.receive_json()["data"], "heard before\n")
+            self.assertEqual(self.page.call("DELETE", "/console/session").status, 204)
+            shell.send({"type": "stdin", "data": "after\n"})
+            self.assertNotIn("heard after", self.heard_until_closed(shell))
+
+    def test_a_shell_that_only_listens_ends_too(self):
+        with self.page.open(f"/v1/sandboxes/{self.box}/exec/stream", self.page.ticket()) as shell:
+            shell.send({"type": "start", "cmd": "while :; do echo tick; sleep 0.2; done"})
+            self.assertEqual(shell.receive_json()["type"], "started")
+            self.assertEqual(shell.receive_json()["data"], "tick\n")
+            self.assertEqual(self.page.call("DELETE", "/console/session").status, 204)
+            self.heard_until_closed(shell)
 
 
 class Attempts(Console):
@@ -299,6 +338,28 @@ class Links(Console):
         thief = Page(self.client.address)
         self.assert_refused(thief.sign_in(link=link), 401, "link_not_valid")
         self.assertIsNone(thief.cookie)
+
+    def test_the_browser_is_handed_a_private_file_and_no_link(self):
+        # The arguments of a program can be read by every user of the machine.
+        with tempfile.TemporaryDirectory(prefix="gbx-test-") as place:
+            opener = os.path.join(place, "xdg-open")
+            with open(opener, "w") as file:
+                file.write(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {place}/words\nstat -c '%a %u' \"$1\" > {place}/rights\ncp \"$1\" {place}/page\n")
+            os.chmod(opener, 0o755)
+            screen = {"DISPLAY": ":0", "XDG_RUNTIME_DIR": place, "PATH": f"{place}:/usr/bin:/bin"}
+            words = [sealed.GLOVEBOX, "console", "--data-dir", self.server.data]
+            said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                                  env={**sealed.environment(), **screen}, timeout=server.PATIENCE)
+            read = {}
+            for name in ("words", "rights", "page"):
+                with open(os.path.join(place, name)) as file:
+                    read[name] = file.read()
+        self.assertNotIn("link=", said.stdout + said.stderr + read["words"])
+        self.assertEqual(read["rights"], f"600 {os.getuid()}\n")
+        link = read["page"].partition("#link=")[2].partition('"')[0]
+        self.assertEqual(self.page.sign_in(link=link).status, 201)
+        # Control: without a screen it is printed.
+        self.assertTrue(self.link())
 
     def test_of_many_at_once_one_gets_in(self):
         link, statuses = self.link(), []

@@ -1,4 +1,5 @@
-"""The console's sources: nothing makes HTML of a string or code of one, and what is built in is pinned."""
+"""The console's sources: nothing makes HTML of a string or code of one, what is built in is pinned, all texts are in
+one file, and nothing is there that nobody uses."""
 import json
 import re
 import unittest
@@ -28,6 +29,51 @@ def faults(path, text):
     return found
 
 
+IMPORT = re.compile(r"""import\s+(?:(\w+)\s*,?\s*)?(?:\{([^}]*)\}|\*\s+as\s+(\w+))?\s*from\s*"[^"]+";""")
+EXPORT = re.compile(r"export\s+(?:async\s+)?(?:function\*?|const|class|let)\s+(\w+)")
+# What stands between tags, and in attributes that are read out or shown.
+TEXT = re.compile(r">([^<>${}`]*[A-Za-z][^<>${}`]*)<|\s(?:aria-label|placeholder|title|alt)=\"([^\"$]*[A-Za-z]{2}[^\"$]*)\"")
+# Names of things: keys of the keyboard, the product; and samples of what one types.
+NOT_TEXTS = {"Glovebox", "Ctrl K", "Ctrl S", "Ctrl ↵", "Esc", "export GLOVEBOX_API_KEY=…", "store.keep_code = true", "gbx_…", "pypi.org:443", "requests pydantic>=2", "numpy pandas", "python:3.13-slim"}
+# Classes that libraries make, and beginnings of those that are put together.
+FOREIGN_CLASS = re.compile(r"(?:cm|xterm|u)-|uplot$|tone-|xterm$")
+
+
+def names_of(imported):
+    """The names that an import statement brings."""
+    first, several, all_ = imported.groups()
+    names = [part.split(" as ")[-1].strip() for part in (several or "").split(",")]
+    return [name for name in [first, all_, *names] if name]
+
+
+def unused(sources):
+    """Imports and exports that nothing uses: `sources` is path to text."""
+    found = []
+    for path, text in sources.items():
+        for one in IMPORT.finditer(text):
+            rest = text[:one.start()] + text[one.end():]
+            found += [f"{path}: imports {name} and does not use it" for name in names_of(one) if not re.search(rf"\b{name}\b", rest)]
+        others = "\n".join(other for place, other in sources.items() if place != path)
+        found += [f"{path}: exports {one[1]}, which nobody imports" for one in EXPORT.finditer(text)
+                  if one[1] != "default" and not re.search(rf"\b{one[1]}\b", others)]
+    return found
+
+
+def unused_classes(style, sources):
+    bare = re.sub(r"/\*.*?\*/|url\([^)]*\)", "", style, flags=re.S)
+    classes = {name for selector in re.findall(r"([^{}]+)\{", bare) for name in re.findall(r"\.([A-Za-z][\w-]*)", selector)}
+    return sorted(name for name in classes if not FOREIGN_CLASS.match(name) and not re.search(rf"(?<![\w-]){name}(?![\w-])", sources))
+
+
+def written_texts(path, text):
+    found = []
+    for line, row in enumerate(text.splitlines(), 1):
+        if "html`" in row or row.lstrip().startswith("<"):
+            words = [(one[1] or one[2]).strip() for one in TEXT.finditer(row)]
+            found += [f"{path}:{line}: {word!r} is a text, for texts.js" for word in words if word not in NOT_TEXTS]
+    return found
+
+
 def page_faults(text):
     """index.html has nothing inline: its policy allows no such thing."""
     found = [f"<{tag[0]}" for tag in re.finditer(r"<(style|script(?![^>]*\ssrc=))\b", text)]
@@ -42,6 +88,18 @@ class Console(unittest.TestCase):
 
     def test_strings_stay_text(self):
         self.assertEqual([], [fault for path, text in self.sources().items() for fault in faults(path, text)])
+
+    def test_nothing_is_left_over(self):
+        sources = self.sources()
+        self.assertEqual([], unused({path: text for path, text in sources.items() if not path.endswith("/html.js")}))
+        style = "\n".join(path.read_text() for path in sorted((SOURCES / "style").glob("*.css")))
+        self.assertEqual([], unused_classes(style, "\n".join([*sources.values(), (CONSOLE / "index.html").read_text()])))
+        icons = re.search(r"const SHAPES = \{(.*?)\n\};", sources["console/src/ui/icons.js"], re.S)[1]
+        everything = "\n".join(sources.values())
+        self.assertEqual([], [name for name in re.findall(r"^ {2}(\w+):", icons, re.M) if f'"{name}"' not in everything])
+
+    def test_texts_are_in_one_file(self):
+        self.assertEqual([], [fault for path, text in self.sources().items() if not path.endswith("/texts.js") for fault in written_texts(path, text)])
 
     def test_the_page_has_nothing_inline(self):
         self.assertEqual([], page_faults((CONSOLE / "index.html").read_text()))
@@ -78,6 +136,17 @@ class BadSamplesAreCaught(unittest.TestCase):
             self.assertTrue(faults("x.js", bad), bad)
         for good in ("node.textContent = name;", "html`<p style=${{ color }}>`", "retrieval(x)", "setTimeout(go, 5)", "localStorage.setItem(name, value)"):
             self.assertEqual([], faults("x.js", good), good)
+
+    def test_left_overs(self):
+        sources = {"a.js": 'import { one, two as second } from "./b.js";\none();\n', "b.js": "export const one = 1, two = 2;\nexport function three() {}\n"}
+        self.assertEqual(["a.js: imports second and does not use it", "b.js: exports three, which nobody imports"], unused(sources))
+        self.assertEqual(["lost"], unused_classes(".kept .lost, .cm-line { color: red }", 'class="kept"'))
+
+    def test_texts(self):
+        for bad in ("html`<p>Some text</p>`", 'html`<input placeholder="Type here" />`', 'return html`<b aria-label="Close">${x}</b>`'):
+            self.assertTrue(written_texts("x.js", bad), bad)
+        for good in ("html`<p>${t.some}</p>`", "html`<kbd>Ctrl K</kbd>`", "if (a < b && c > d) go();"):
+            self.assertEqual([], written_texts("x.js", good), good)
 
     def test_pages(self):
         for bad in ("<script>x()</script>", "<style>p{}</style>", '<p onclick="x()">', '<p style="x">'):

@@ -1,7 +1,7 @@
-// Images that sandboxes are made of: what is there, how large, and new ones from an archive.
+// Images that sandboxes are made of: what is there, how large, and new ones from a registry or an archive.
 import { html, useRef, useSignal } from "../html.js";
 import { t } from "../texts.js";
-import { ask, home, get, isAdmin, scope, uploading } from "../api.js";
+import { ask, events, home, get, isAdmin, scope, uploading } from "../api.js";
 import { go, setQuery } from "../router.js";
 import { useData, useNow } from "../data.js";
 import { bytes, shortId } from "../format.js";
@@ -17,11 +17,12 @@ const shell = (text) => (/^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll(
 
 export default function Images({ query }) {
   const data = useData((abort) => get("/v1/images", { project: asProject() }, { signal: abort }).then((answer) => answer.images)), now = useNow();
-  const load = () => setQuery({ new: 1 });
-  return html`<${Page} title=${t.images.title} about=${t.images.about} actions=${html`<${Button} kind="filled" icon="up" action=${load}>${t.images.load}<//>`}>${tabs("images")}
-    <${Loaded} data=${data}>${(list) => (list.length === 0 ? html`<div class="card"><${Empty} icon="templates" title=${t.images.none} text=${t.images.none_text} command="docker save python:3.13-slim | glovebox image load -"><${Button} kind="outline" icon="up" action=${load}>${t.images.load}<//><//></div>`
+  const load = () => setQuery({ new: 1 }), pull = () => setQuery({ pull: 1 });
+  return html`<${Page} title=${t.images.title} about=${t.images.about} actions=${html`<${Button} kind="outline" icon="up" action=${load}>${t.images.load}<//><${Button} kind="filled" icon="down" action=${pull}>${t.images.pull}<//>`}>${tabs("images")}
+    <${Loaded} data=${data}>${(list) => (list.length === 0 ? html`<div class="card"><${Empty} icon="templates" title=${t.images.none} text=${t.images.none_text} command="glovebox image pull python:3.13-slim"><${Button} kind="outline" icon="down" action=${pull}>${t.images.pull}<//><//></div>`
       : html`<${List} list=${list} now=${now} reload=${data.reload} />`)}<//>
     ${query.get("new") && html`<${Load} close=${() => setQuery({ new: null })} done=${data.reload} />`}
+    ${query.get("pull") && html`<${Pull} close=${() => setQuery({ pull: null })} done=${data.reload} />`}
     ${query.get("image") && html`<${Shown} one=${(data.value ?? []).find((one) => one.id === query.get("image"))} now=${now} close=${() => setQuery({ image: null })} />`}<//>`;
 }
 
@@ -53,30 +54,58 @@ function Shown({ one, now, close }) {
       ["USER", one.config.user || "–"], ["WORKDIR", one.config.workdir || "–"], ["ENTRYPOINT", list(one.config.entrypoint)], ["CMD", list(one.config.cmd)], ["ENV", one.config.env.length ? html`<pre class="small mono" tabindex="0">${one.config.env.join("\n")}</pre>` : "–"]]} /><//>`;
 }
 
-function Load({ close, done }) {
-  const file = useSignal(null), name = useSignal(""), form = useSignal("image"), phase = useSignal(null), sent = useSignal(0), problem = useSignal(null), running = useRef(null);
-  const busy = phase.value !== null;
-  async function load() {
-    if (busy || !file.value) return;
+// Something that takes long: `begin` gives its events, the last of which is the image. {phase, text, problem, busy, run, stop}
+function useImage(done, close) {
+  const step = useSignal(null), problem = useSignal(null), running = useRef(null);
+  async function run(first, begin) {
+    if (step.value) return;
     problem.value = null;
-    phase.value = "sending";
-    sent.value = 0;
-    running.current = new AbortController();
+    step.value = { phase: first, text: "" };
+    const abort = (running.current = new AbortController());
     try {
-      const query = { name: name.value.trim(), format: form.value === "tree" ? "tree" : null, project: home() };
-      for await (const [event, data] of uploading("/v1/images", { query, file: file.value, type: "application/x-tar", signal: running.current.signal, progress: (part) => { sent.value = part; } })) {
-        if (event === "progress") phase.value = data.phase;
+      for await (const [event, data] of begin(abort.signal)) {
+        if (event === "progress") step.value = data;
         else if (event === "error") throw Object.assign(new Error(data.message), { advice: t.errors.advice[data.code] ?? "" });
         else if (event === "image") { toast(data.new ? t.images.loaded(nameOf(data)) : t.images.was_there(nameOf(data))); done(); close(); }
       }
     } catch (error) { if (error.name !== "AbortError") problem.value = error; }
-    phase.value = null;
+    step.value = null;
   }
-  const leave = () => { running.current?.abort(); close(); };
-  const said = phase.value === "sending" ? t.images.sending(Math.round(sent.value * 100)) : t.phases[phase.value] ?? phase.value;
-  return html`<${Dialog} wide title=${t.images.load} close=${leave} submit=${load} foot=${html`<${Button} action=${leave}>${t.cancel}<//><button type="submit" class="button filled" disabled=${busy || !file.value || (form.value === "tree" && !name.value.trim())}>${busy ? t.images.busy : t.images.load}</button>`}>
-    ${problem.value && html`<${Problem} error=${problem.value} />`}
-    <div class="form"><${Field} full name=${t.images.file} hint=${t.images.file_hint}>${(id, about) => html`<input class="input" id=${id} type="file" aria-describedby=${about} disabled=${busy} onChange=${(event) => { file.value = event.target.files[0] ?? null; }} />`}<//>
+  return { step, problem, run, busy: step.value !== null, leave: () => { running.current?.abort(); close(); } };
+}
+
+const phaseText = ({ phase, text }) => [t.images.phases[phase] ?? t.phases[phase] ?? phase, text].filter(Boolean).join(": ");
+
+function Steps({ said, part = null }) {
+  return html`<div role="status" class="stack tight"><span class="small">${said}</span><div class=${part === null ? "meter busy" : "meter"} role="progressbar" aria-label=${said}>${part !== null && html`<i style=${{ width: part * 100 + "%" }}></i>`}</div></div>`;
+}
+
+function Load({ close, done }) {
+  const file = useSignal(null), name = useSignal(""), form = useSignal("image"), sent = useSignal(0), work = useImage(done, close), step = work.step.value;
+  const load = () => {
+    if (!file.value) return;
+    const query = { name: name.value.trim(), format: form.value === "tree" ? "tree" : null, project: home() };
+    sent.value = 0;
+    work.run("sending", (signal) => uploading("/v1/images", { query, file: file.value, type: "application/x-tar", signal, progress: (part) => { sent.value = part; } }));
+  };
+  return html`<${Dialog} wide title=${t.images.load} close=${work.leave} submit=${load} foot=${html`<${Button} action=${work.leave}>${t.cancel}<//><button type="submit" class="button filled" disabled=${work.busy || !file.value || (form.value === "tree" && !name.value.trim())}>${work.busy ? t.images.busy : t.images.load}</button>`}>
+    ${work.problem.value && html`<${Problem} error=${work.problem.value} />`}
+    <div class="form"><${Field} full name=${t.images.file} hint=${t.images.file_hint}>${(id, about) => html`<input class="input" id=${id} type="file" aria-describedby=${about} disabled=${work.busy} onChange=${(event) => { file.value = event.target.files[0] ?? null; }} />`}<//>
       <${SelectField} name=${t.images.form} value=${form.value} set=${(one) => { form.value = one; }} options=${[["image", t.images.forms.image], ["tree", t.images.forms.tree]]} hint=${t.images.form_hints[form.value]} /><${TextField} mono name=${t.images.name} value=${name.value} set=${(text) => { name.value = text; }} hint=${form.value === "tree" ? t.images.name_needed : t.images.name_hint} placeholder="python:3.13-slim" maxlength="255" /></div>
-    ${busy && html`<div role="status" class="stack tight"><span class="small">${said}</span><div class=${phase.value === "sending" ? "meter" : "meter busy"} role="progressbar" aria-label=${said}>${phase.value === "sending" && html`<i style=${{ width: sent.value * 100 + "%" }}></i>`}</div></div>`}<//>`;
+    ${step && (step.phase === "sending" ? html`<${Steps} said=${t.images.sending(Math.round(sent.value * 100))} part=${sent.value} />` : html`<${Steps} said=${phaseText(step)} />`)}<//>`;
+}
+
+function Pull({ close, done }) {
+  const name = useSignal(""), user = useSignal(""), password = useSignal(""), work = useImage(done, close);
+  const pull = () => {
+    const body = { name: name.value.trim() };
+    if (!body.name) return;
+    if (user.value || password.value) body.credentials = { username: user.value, password: password.value };
+    work.run("resolving", (signal) => events("POST", "/v1/images/pull", { body, query: { project: home() }, signal }));
+  };
+  return html`<${Dialog} wide title=${t.images.pull} close=${work.leave} submit=${pull} foot=${html`<${Button} action=${work.leave}>${t.cancel}<//><button type="submit" class="button filled" disabled=${work.busy || !name.value.trim()}>${work.busy ? t.images.pulling : t.images.pull}</button>`}>
+    ${work.problem.value && html`<${Problem} error=${work.problem.value} />`}
+    <div class="form"><${TextField} full mono autofocus name=${t.images.name} value=${name.value} set=${(text) => { name.value = text; }} hint=${t.images.pull_hint} placeholder="python:3.13-slim" maxlength="255" />
+      <${TextField} name=${t.images.user} value=${user.value} set=${(text) => { user.value = text; }} hint=${t.images.credentials_hint} /><${TextField} name=${t.images.password} type="password" value=${password.value} set=${(text) => { password.value = text; }} autocomplete="new-password" /></div>
+    ${work.step.value && html`<${Steps} said=${phaseText(work.step.value)} />`}<//>`;
 }

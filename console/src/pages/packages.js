@@ -5,7 +5,7 @@ import { ask, events, get, home, isAdmin, post, scope } from "../api.js";
 import { setQuery } from "../router.js";
 import { useData, useNow } from "../data.js";
 import { bytes, shortId } from "../format.js";
-import { Ago, Button, Empty, Loaded, Menu, Notice, Page, Problem, SelectField, TextField } from "../ui/basics.js";
+import { Ago, Button, Empty, Loaded, Menu, Page, Problem, SelectField, TextField } from "../ui/basics.js";
 import { Dialog, confirm } from "../ui/dialog.js";
 import { words } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";
@@ -21,7 +21,7 @@ export default function Packages({ query }) {
       : html`<div class="table-wrap"><div class="table-scroll"><table class="table folding" aria-label=${t.packages.title}><thead><tr><th scope="col">${t.packages.packages}</th><th scope="col">${t.packages.manager}</th><th scope="col" class="end">${t.packages.size}</th><th scope="col">${t.packages.made}</th><th scope="col">${t.packages.used}</th><th scope="col">${t.packages.state}</th><th class="tight" scope="col"><span class="sr">${t.actions}</span></th></tr></thead>
         <tbody>${list.map((one) => html`<tr key=${one.id}><td><div class="bright cut" title=${one.packages.map((item) => `${item.name} ${item.version}`).join(", ")}>${one.asked.join(" · ") || one.packages.map((item) => item.name).join(" ")}</div><div class="dim small cut">${t.packages.count(one.packages.length)} <span class="mono">${shortId(one.id)}</span></div></td><td class="small">${one.manager}<span class="dim"> ${one.interpreter}</span></td><td class="num end">${bytes(one.bytes)}</td>
           <td class="dim small hide-small"><${Ago} at=${one.made_at} now=${now} /></td><td class="dim small hide-small"><${Ago} at=${one.used_at} now=${now} /></td><td>${one.in_use ? html`<span class="badge live">${t.packages.in_use}</span>` : html`<span class="badge">${t.packages.unused}</span>`}</td>
-          <td class="tight end">${isAdmin() && html`<${Menu} label=${t.packages.actions_of(shortId(one.id))} items=${[{ name: t.packages.check, icon: "check", action: check(one) }, !one.in_use && { name: t.packages.remove, icon: "trash", danger: true, action: () => remove(one) }]} />`}</td></tr>`)}</tbody></table></div></div>`}<//>
+          <td class="tight end">${isAdmin() && html`<${Menu} label=${t.packages.actions_of(shortId(one.id))} items=${[{ name: t.packages.check, icon: "check", action: check(one) }, { name: t.packages.remove, icon: "trash", danger: true, action: () => remove(one) }]} />`}</td></tr>`)}</tbody></table></div></div>`}<//>
     ${query.get("new") && html`<${Install} close=${() => setQuery({ new: null })} done=${data.reload} />`}<//>`;
 }
 

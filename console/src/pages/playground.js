@@ -4,20 +4,25 @@ import { t } from "../texts.js";
 import { events, get, isAdmin, project, scope, session } from "../api.js";
 import { useData } from "../data.js";
 import { bytes, ms } from "../format.js";
-import { Button, Card, Choice, Copy, Empty, Facts, Field, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
+import { Button, Card, Choice, Empty, Facts, Grade, Link, Menu, Notice, Page, Problem, Select, SelectField, Status, TextField, copyText } from "../ui/basics.js";
 import { Editor } from "../ui/editor.js";
 import { Fault, Output, RichList } from "../ui/output.js";
+import { stream } from "../ui/stream.js";
 import { NetFields, netPolicy, numberOr, pairs, words } from "../ui/policy.js";
 import { pageActions } from "../ui/palette.js";
 import * as snippets from "../snippets.js";
-import { joined } from "./sandbox/code.js";
 
 const KEPT = "glovebox.playground";
-const LANGUAGES = [["python", "python"], ["javascript", "javascript"], ["shell", "bash"]];
+const LANGUAGES = ["python", "javascript", "shell"];
 const empty = { language: "python", template: "", timeout: "", memory: "", cpus: "", packages: "", stdin: "", env: "", min_grade: "" };
 
+// The draft of somebody else is nobody's here.
+const who = () => session.value.key.id;
 function kept() {
-  try { return JSON.parse(sessionStorage.getItem(KEPT)) ?? {}; } catch { return {}; }
+  try {
+    const draft = JSON.parse(sessionStorage.getItem(KEPT));
+    return draft?.by === who() ? draft : {};
+  } catch { return {}; }
 }
 // One draft for the tab: another page and back does not lose it.
 const before = kept();
@@ -31,7 +36,7 @@ export function give(request) {
   run.value = null;
 }
 
-export function requestOf() {
+function requestOf() {
   const given = fields.value, packages = words(given.packages), env = pairs(given.env), policy = netPolicy(net.value);
   const profile = { timeout_ms: given.timeout === "" ? undefined : Math.round(Number(given.timeout) * 1000), memory_mb: numberOr(given.memory), cpus: numberOr(given.cpus) };
   for (const [name, value] of Object.entries(profile)) if (Number.isNaN(value)) throw new Error(t.create.bad_number(name));
@@ -48,19 +53,21 @@ export function requestOf() {
 
 async function start() {
   run.value?.abort.abort();
-  const one = { abort: new AbortController(), state: signal("running"), builds: signal([]), pieces: signal([]), results: signal([]), error: signal(null), exit: signal(null), problem: signal(null) };
+  const one = { abort: new AbortController(), state: signal("running"), builds: signal([]), output: stream(), results: signal([]), error: signal(null), exit: signal(null), problem: signal(null) };
   run.value = one;
   try {
     const request = requestOf();
     for await (const [name, data] of events("POST", "/v1/run", { body: request, signal: one.abort.signal })) {
-      if (name === "stdout" || name === "stderr") one.pieces.value = joined(one.pieces.value, name, data);
+      if (name === "stdout" || name === "stderr") one.output.add(name, data);
       else if (name === "result") one.results.value = [...one.results.value, data.mime];
       else if (name === "build") one.builds.value = [...one.builds.value, data].slice(-200);
       else if (name === "error") one.error.value = data;
       else if (name === "exit") one.exit.value = data;
     }
+    one.output.flush();
     one.state.value = one.exit.value ? (one.exit.value.timed_out ? "timed_out" : one.exit.value.oom_killed ? "oom_killed" : one.exit.value.exit_code === 0 ? "ok" : "failed") : "failed";
   } catch (error) {
+    one.output.flush();
     if (error.name !== "AbortError") one.problem.value = error;
     one.state.value = error.name === "AbortError" ? "cancelled" : "error";
   }
@@ -69,7 +76,7 @@ async function start() {
 export default function Playground() {
   const templates = useData((abort) => get("/v1/templates", { project: scope() === "*" ? null : scope() }, { signal: abort }).then((answer) => answer.templates)), more = useSignal(false);
   const field = (name) => ({ value: fields.value[name], set: (value) => { fields.value = { ...fields.value, [name]: value }; } });
-  useEffect(() => { sessionStorage.setItem(KEPT, JSON.stringify({ code: code.value, fields: fields.value, net: net.value })); }, [code.value, fields.value, net.value]);
+  useEffect(() => { sessionStorage.setItem(KEPT, JSON.stringify({ by: who(), code: code.value, fields: fields.value, net: net.value })); }, [code.value, fields.value, net.value]);
   useEffect(() => { pageActions.value = [{ name: t.playground.run, icon: "play", action: start }]; }, []);
   const template = (templates.value ?? []).find((one) => one.name === fields.value.template), language = template?.language ?? fields.value.language;
   const setLanguage = (name) => {
@@ -83,7 +90,7 @@ export default function Playground() {
   return html`<${Page} wide title=${t.nav.playground} about=${t.playground.about}
     actions=${html`<${Menu} icon="copy" text=${t.playground.copy_as} items=${[copyAs("curl", "curl"), copyAs("python", "Python"), copyAs("typescript", "TypeScript")]} />
       ${running ? html`<${Button} kind="outline" danger icon="stop" action=${() => run.value.abort.abort()}>${t.playground.stop}<//>` : html`<${Button} kind="filled" icon="play" action=${() => { start(); }}>${t.playground.run} <kbd>Ctrl ↵</kbd><//>`}`}>
-    <div class="playground"><div class="stack"><div class="filters"><${Choice} label=${t.playground.language} value=${fields.value.template ? "" : fields.value.language} set=${setLanguage} options=${LANGUAGES.map(([name]) => [name, t.languages[name]])} />
+    <div class="playground"><div class="stack"><div class="filters"><${Choice} label=${t.playground.language} value=${fields.value.template ? "" : fields.value.language} set=${setLanguage} options=${LANGUAGES.map((name) => [name, t.languages[name]])} />
           <${Select} aria-label=${t.playground.template} value=${fields.value.template} set=${field("template").set} options=${[["", t.playground.by_language], ...(templates.value ?? []).map((one) => [one.name, one.name])]} />
           <button type="button" class="button" aria-expanded=${more.value ? "true" : "false"} aria-controls="play-options" style=${{ marginLeft: "auto" }} onClick=${() => { more.value = !more.value; }}>${more.value ? t.playground.fewer : t.playground.options}</button></div>
         ${more.value && html`<div class="card form" id="play-options"><${TextField} name=${t.playground.timeout} ...${field("timeout")} inputmode="decimal" placeholder=${t.create.from_template} /><${TextField} name=${t.create.memory} ...${field("memory")} inputmode="numeric" placeholder=${t.create.from_template} /><${TextField} name=${t.create.cpus} ...${field("cpus")} inputmode="decimal" placeholder=${t.create.from_template} />
@@ -97,14 +104,14 @@ export default function Playground() {
 }
 
 function Result({ one }) {
-  const exit = one.exit.value, state = one.state.value, builds = one.builds.value, error = one.error.value ?? exit?.error;
-  const quiet = exit && !one.pieces.value.length && !one.results.value.length && !error;
-  return html`<div class="row wrap between" role="status"><${Status} state=${state} text=${state === "running" && builds.length && !one.pieces.value.length ? t.phases[builds.at(-1).phase] ?? builds.at(-1).phase : t.states[state]} />
+  const exit = one.exit.value, state = one.state.value, pieces = one.output.pieces.value, builds = one.builds.value, error = one.error.value ?? exit?.error;
+  const quiet = exit && !pieces.length && !one.results.value.length && !error;
+  return html`<div class="row wrap between" role="status"><${Status} state=${state} text=${state === "running" && builds.length && !pieces.length ? t.phases[builds.at(-1).phase] ?? builds.at(-1).phase : t.states[state]} />
       ${exit && html`<span class="row small dim num"><span>${t.playground.took(ms(exit.metrics.wall_ms))}</span><span>${exit.warm ? t.playground.warm : t.playground.cold}</span></span>`}</div>
     ${state === "running" && html`<div class="meter busy" role="progressbar" aria-label=${t.states.running}></div>`}
     ${builds.length > 0 && !exit && html`<div class="output" role="log" aria-label=${t.playground.build} tabindex="0">${builds.map((line, i) => html`<div key=${i}>${line.text || t.phases[line.phase] || line.phase}</div>`)}</div>`}
     ${one.problem.value && html`<${Problem} error=${one.problem.value} />`}
-    <${Output} pieces=${one.pieces.value} /><${RichList} results=${one.results.value} />${error && html`<${Fault} error=${error} />`}
+    <${Output} pieces=${pieces} cut=${one.output.cut.value} live=${state === "running"} /><${RichList} results=${one.results.value} />${error && html`<${Fault} error=${error} printed=${pieces.map((piece) => piece.text).join("")} />`}
     ${quiet && html`<p class="dim">${t.playground.silent}</p>`}${exit?.truncated && html`<${Notice} tone="busy">${t.playground.truncated}<//>`}
     ${exit && html`<${Record} exit=${exit} />`}`;
 }

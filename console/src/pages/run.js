@@ -1,5 +1,5 @@
 // One run: the whole record. Where its code was kept it can be run again, and the two compared.
-import { html, useSignal } from "../html.js";
+import { html, useMemo, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { get, post, scope, session } from "../api.js";
 import { go, href } from "../router.js";
@@ -35,13 +35,27 @@ function Whole({ run }) {
     ${run.code !== undefined && run.code !== null ? html`<${Card} title=${t.run.code} actions=${html`<${Button} small kind="outline" icon="edit" action=${tryIt}>${t.run.try}<//><${Button} small kind="filled" icon="refresh" action=${repeat} disabled=${run.code_cut}>${t.run.again}<//>`}><${Editor} text=${run.code} readOnly language=${language} label=${t.run.code} height="60px" most="480px" />${run.code_cut && html`<p class="dim small">${t.run.code_cut}</p>`}<//>`
       : html`<${Notice} tone="plain">${session.value.keep_code ? t.run.no_code : t.run.code_off} <code class="chip">store.keep_code = true</code><//>`}
     <${Card} title=${t.run.output}>${run.stdout || run.stderr ? html`<${Output} pieces=${[{ stream: "stdout", text: run.stdout }, { stream: "stderr", text: run.stderr }]} />` : html`<p class="dim">${t.playground.silent}</p>`}${(run.stdout_cut || run.stderr_cut) && html`<p class="dim small" style=${{ marginTop: "8px" }}>${t.run.output_cut}</p>`}
-      ${results.length > 0 && html`<div style=${{ marginTop: "12px" }}><${RichList} results=${results} /></div>`}${answer?.error && html`<div style=${{ marginTop: "12px" }}><${Fault} error=${answer.error} /></div>`}<//>
+      ${results.length > 0 && html`<div style=${{ marginTop: "12px" }}><${RichList} results=${results} /></div>`}${answer?.error && html`<div style=${{ marginTop: "12px" }}><${Fault} error=${answer.error} printed=${run.stderr} /></div>`}<//>
     ${again.value && html`<${Difference} before=${run} after=${again.value} />`}
     ${answer && html`<${Record} exit=${answer} />`}`;
 }
 
+// As much of the new text as was kept of the old one.
+const comparable = (before, after, name) => {
+  const kept = before[name] ?? "", now = after[name] ?? "";
+  return [plain(kept), plain(before[name + "_cut"] ? now.slice(0, kept.length) : now)];
+};
+const shownResult = (answer) => answer?.result?.["text/plain"] ?? "";
+
 function Difference({ before, after }) {
-  const lines = difference(plain(before.stdout), plain(after.stdout)), same = lines.every((line) => line.kind === "same");
+  const texts = [["stdout", ...comparable(before, after, "stdout")], ["stderr", ...comparable(before, after, "stderr")], ["result", shownResult(before.answer), shownResult(after)]];
+  const changed = texts.filter(([, was, is]) => was !== is);
   return html`<${Card} title=${t.run.compare}><${Facts} of=${[[t.record.exit, `${before.exit_code} → ${after.exit_code}`], [t.record.wall, `${ms(before.wall_us / 1000)} → ${ms(after.metrics.wall_ms)}`]]} />
-    <div style=${{ marginTop: "12px" }}>${same ? html`<p>${t.run.same}</p>` : html`<pre class="output diff" tabindex="0">${lines.map((line, i) => html`<span key=${i} class=${line.kind}>${{ same: "  ", gone: "- ", new: "+ " }[line.kind]}${line.text}${"\n"}</span>`)}</pre>`}</div><//>`;
+    <div class="stack tight" style=${{ marginTop: "12px" }}>${changed.length === 0 ? html`<p>${t.run.same}</p>` : changed.map(([name, was, is]) => html`<${Changed} key=${name} name=${name} was=${was} is=${is} />`)}</div><//>`;
+}
+
+function Changed({ name, was, is }) {
+  const { lines, skipped, more } = useMemo(() => difference(was, is), [was, is]);
+  return html`<h3 class="label">${t.run.streams[name]}</h3>${skipped > 0 && html`<p class="dim small">${t.run.lines_before(skipped)}</p>`}
+    <pre class="output diff" tabindex="0">${lines.map((line, i) => html`<span key=${i} class=${line.kind}>${{ same: "  ", gone: "- ", new: "+ " }[line.kind]}${line.text}${"\n"}</span>`)}</pre>${more > 0 && html`<p class="dim small">${t.run.lines_after(more)}</p>`}`;
 }

@@ -1,5 +1,5 @@
 // All sandboxes of the project: searched, sorted and paged by the server.
-import { classes, html, useEffect, useSignal } from "../html.js";
+import { html, useEffect, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { get, isAdmin, post, scope, ask } from "../api.js";
 import { href, setQuery } from "../router.js";
@@ -43,6 +43,8 @@ function Sorted({ name, by, sort }) {
 
 function List({ got, page, sort, chosen, reload, filtered, create }) {
   const now = useNow(), rows = got.sandboxes, total = got.total ?? rows.length, picked = chosen.value;
+  // The last of a page have ended, or the address is of another day.
+  useEffect(() => { if (rows.length === 0 && page > 1) setQuery({ page: total > SIZE ? Math.ceil(total / SIZE) : null }); }, [rows.length, page, total]);
   if (rows.length === 0 && page === 1) {
     return html`<div class="card"><${Empty} icon="sandboxes" title=${filtered ? t.sandboxes.no_match : t.sandboxes.none} text=${filtered ? t.sandboxes.no_match_text : t.sandboxes.none_text} command=${filtered ? null : "glovebox sandbox create --template python --ttl 30m"}>
       ${!filtered && html`<${Button} kind="outline" icon="plus" action=${create}>${t.sandboxes.create}<//>`}<//></div>`;
@@ -55,7 +57,7 @@ function List({ got, page, sort, chosen, reload, filtered, create }) {
       <${Sorted} name=${t.sandboxes.name} by="name" sort=${sort} /><${Sorted} name=${t.sandboxes.state} by="state" sort=${sort} /><${Sorted} name=${t.sandboxes.template} by="template" sort=${sort} />
       ${admin && html`<th scope="col">${t.project.one}</th>`}<${Sorted} name=${t.sandboxes.age} by="created" sort=${sort} /><${Sorted} name=${t.sandboxes.expires} by="expires" sort=${sort} /><th scope="col">${t.sandboxes.cpu}</th><th scope="col">${t.sandboxes.memory}</th><th class="tight" scope="col"><span class="sr">${t.actions}</span></th></tr></thead>
       <tbody>${rows.map((row) => html`<${Row} key=${row.id} row=${row} now=${now} admin=${admin} picked=${picked.has(row.id)} pick=${pick} reload=${reload} />`)}</tbody></table></div>
-    <div class="table-foot"><span class="num" role="status">${t.sandboxes.range((page - 1) * SIZE + (rows.length ? 1 : 0), (page - 1) * SIZE + rows.length, got.total_is_bounded ? `${total}+` : total)}</span>
+    <div class="table-foot"><span class="num" role="status">${t.sandboxes.range((page - 1) * SIZE + (rows.length ? 1 : 0), (page - 1) * SIZE + rows.length, got.total_is_bounded ? `${total}+` : total)}</span>${got.total_is_bounded && html`<span>${t.sandboxes.bounded}</span>`}
       <span class="row" style=${{ marginLeft: "auto" }}><${Button} small icon="left" label=${t.previous} disabled=${page <= 1} action=${() => setQuery({ page: page <= 2 ? null : page - 1 })} /><${Button} small icon="right" label=${t.next} disabled=${page * SIZE >= total} action=${() => setQuery({ page: page + 1 })} /></span></div></div>`;
 }
 
@@ -79,7 +81,7 @@ export async function pause(row) { await post(path(row) + "/pause", undefined, {
 export async function resume(row) { await post(path(row) + "/resume", undefined, { query: { project: scope() } }); }
 export async function kill(row) { await ask("DELETE", path(row), { query: { project: scope() } }); }
 
-export function rowActions(row, reload) {
+function rowActions(row, reload) {
   return [
     row.state === "running" && row.features?.pause !== false && { name: t.sandboxes.pause, icon: "pause", action: async () => { await pause(row); toast(t.sandboxes.paused(wordOf(row))); reload(); } },
     row.state === "paused" && { name: t.sandboxes.resume, icon: "play", action: async () => { await resume(row); toast(t.sandboxes.resumed(wordOf(row))); reload(); } },

@@ -4,7 +4,7 @@ import { html, useSignal } from "../html.js";
 import { t } from "../texts.js";
 import { get, isAdmin } from "../api.js";
 import { useData, useNow } from "../data.js";
-import { Ago, Card, Choice, Command, Empty, Facts, Grade, Loaded, Notice, Page } from "../ui/basics.js";
+import { Ago, Card, Choice, Command, Empty, Grade, Loaded, Notice, Page } from "../ui/basics.js";
 
 export default function Security() {
   const engines = useData((abort) => get("/v1/engines", {}, { signal: abort }).then((answer) => answer.engines));

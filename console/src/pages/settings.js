@@ -4,12 +4,13 @@ import { t } from "../texts.js";
 import { get, isAdmin, session } from "../api.js";
 import { moment } from "../format.js";
 import { useData } from "../data.js";
+import { setSlash, slash } from "../shortcuts.js";
 import { choose, chosen } from "../theme.js";
 import { Card, Choice, Empty, Facts, Loaded, Page, Search } from "../ui/basics.js";
 
 export default function Settings() {
   const known = session.value;
-  return html`<${Page} title=${t.nav.settings} about=${t.settings.about}><div class="columns"><${Card} title=${t.settings.look}><${Choice} label=${t.settings.theme} value=${chosen.value ?? "system"} set=${(one) => choose(one === "system" ? null : one)} options=${["system", "light", "dark"].map((one) => [one, t.theme[one]])} /><p class="dim small" style=${{ marginTop: "10px" }}>${t.settings.look_text}</p><//>
+  return html`<${Page} title=${t.nav.settings} about=${t.settings.about}><div class="columns"><${Card} title=${t.settings.look}><${Choice} label=${t.settings.theme} value=${chosen.value ?? "system"} set=${(one) => choose(one === "system" ? null : one)} options=${["system", "light", "dark"].map((one) => [one, t.theme[one]])} /><div style=${{ marginTop: "14px" }}><label class="check"><input type="checkbox" checked=${slash.value} onChange=${(event) => setSlash(event.target.checked)} />${t.settings.slash}</label></div><p class="dim small" style=${{ marginTop: "10px" }}>${t.settings.look_text}</p><//>
       <${Card} title=${t.settings.you}><${Facts} of=${[[t.settings.key, html`<span>${known.key.name} <code class="dim">${known.key.id}</code></span>`], [t.project.one, known.project], [t.settings.since, moment(known.created_at)], [t.settings.until, moment(known.expires_at)], [t.settings.version, html`<code>${known.version}</code>`], [t.settings.address, html`<code>${known.public_url ?? location.origin}</code>`], [t.settings.ports_domain, known.domain ? html`<code>${known.domain}</code>` : t.settings.no_domain], [t.settings.licences, html`<a class="inline-link" href=${document.querySelector('meta[name="licences"]')?.content} target="_blank" rel="noopener">${t.settings.licences_link}</a>`]]} /><//></div>
     ${isAdmin() && html`<${Server} />`}<//>`;
 }

@@ -5,7 +5,7 @@ import { ask, get, home, post, scope } from "../api.js";
 import { setQuery } from "../router.js";
 import { useData } from "../data.js";
 import { bytes } from "../format.js";
-import { Button, Card, Facts, Loaded, Menu, Notice, Page, Problem, SelectField, Status, Tabs, TextField } from "../ui/basics.js";
+import { Button, Facts, Loaded, Menu, Notice, Page, Problem, SelectField, Status, Tabs, TextField } from "../ui/basics.js";
 import { Dialog, confirm } from "../ui/dialog.js";
 import { numberOr, pairs, words } from "../ui/policy.js";
 import { toast } from "../ui/toast.js";

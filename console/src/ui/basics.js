@@ -34,7 +34,7 @@ const TONES = {
 };
 const PULSING = new Set(["running", "starting", "pending", "building", "connecting", "live", "waiting"]);
 
-export const toneOf = (state) => TONES[state] ?? "off";
+const toneOf = (state) => TONES[state] ?? "off";
 
 export function Dot({ state }) {
   return html`<span class=${classes("dot", "tone-" + toneOf(state), PULSING.has(state) && "pulse")} aria-hidden="true"></span>`;
@@ -195,5 +195,5 @@ export function Menu({ label, items, icon = "more", text }) {
   };
   return html`<div class="menu" ref=${box} onKeyDown=${keys}><button type="button" class=${classes("button", text ? "outline" : "icon")} aria-label=${text ? null : label} title=${text ? null : label} aria-haspopup="menu" aria-expanded=${open.value ? "true" : "false"} onClick=${() => { open.value = !open.value; }}><${Icon} name=${icon} />${text}</button>
     ${open.value && html`<div class="menu-list" role="menu" popover="manual">${items.filter(Boolean).map((item) => html`<button key=${item.name} type="button" role="menuitem" class=${item.danger ? "danger" : ""}
-      onClick=${() => { open.value = false; attempt(item.action); }}>${item.icon && html`<${Icon} name=${item.icon} />`}${item.name}</button>`)}</div>`}</div>`;
+      onClick=${() => { open.value = false; box.current.querySelector("button").focus(); attempt(item.action); }}>${item.icon && html`<${Icon} name=${item.icon} />`}${item.name}</button>`)}</div>`}</div>`;
 }

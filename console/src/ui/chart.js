@@ -7,6 +7,12 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 export const BYTE_STEPS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 const soft = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
 
+// A value without neighbours is no line: it is shown as a point.
+function alone(plot, series) {
+  const values = plot.data[series], none = (value) => value === null || value === undefined;
+  return [...values.keys()].filter((i) => !none(values[i]) && none(values[i - 1]) && none(values[i + 1]));
+}
+
 // `times` in seconds; `lines` are {name, tone, values, fill}; `form` writes a value of the axis, whose steps
 // are among `steps`.
 export function Chart({ title, times, lines, form = String, steps, height = 132, note }) {
@@ -28,7 +34,7 @@ export function Chart({ title, times, lines, form = String, steps, height = 132,
         ],
         series: [{}, ...lines.map((line) => {
           const stroke = colour("--" + line.tone);
-          return { label: line.name, stroke, width: 1.5, spanGaps: false, points: { show: false }, fill: line.fill ? soft(stroke, 0.1) : undefined };
+          return { label: line.name, stroke, width: 1.5, spanGaps: false, points: { show: true, size: 4, fill: stroke, filter: alone }, fill: line.fill ? soft(stroke, 0.1) : undefined };
         })],
       }, [times, ...lines.map((line) => line.values)], host.current);
       watcher = new ResizeObserver(() => { if (host.current) plot.current?.setSize({ width: width(), height }); });

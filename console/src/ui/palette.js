@@ -15,9 +15,13 @@ export function Palette({ places, actions }) {
   const close = () => { paletteOpen.value = false; };
   // Before the next key is typed.
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
-    return () => { if (before?.isConnected) before.focus(); };
+    const before = document.activeElement, shown = dialog.current;
+    shown.showModal();
+    return () => {
+      // While it is modal, nothing else takes the focus.
+      shown.close();
+      if (before?.isConnected) before.focus();
+    };
   }, []);
 
   useEffect(() => {

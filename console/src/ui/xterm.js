@@ -48,10 +48,10 @@ function themeNow() {
   return { background: ground, foreground: text, cursor: colour("--accent"), cursorAccent: ground, selectionBackground: dark ? "#3a4a39" : "#cfdccb", ...tones };
 }
 
-export function createTerminal(host, { label, onData, onResize }) {
+export function createTerminal(host, { label, spoken, onData, onResize, onLeave }) {
   const terminal = new Terminal({
     allowProposedApi: false, cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches, fontFamily: '"JetBrains Mono", monospace', fontSize: 13, lineHeight: 1.25,
-    scrollback: 5000, screenReaderMode: false, theme: themeNow(), minimumContrastRatio: 4.5,
+    scrollback: 5000, screenReaderMode: spoken, theme: themeNow(), minimumContrastRatio: 4.5,
   });
   const fit = new FitAddon(), before = new Set(made);
   terminal.loadAddon(fit);
@@ -60,6 +60,12 @@ export function createTerminal(host, { label, onData, onResize }) {
   terminal.textarea.setAttribute("aria-label", label);
   // Copy and paste as in other terminals; Ctrl-C stays the program's unless text is selected.
   terminal.attachCustomKeyEventHandler((event) => {
+    // Tab is the shell's, so another key leaves the terminal.
+    if (event.key === "F6") {
+      event.preventDefault();
+      if (event.type === "keydown") onLeave();
+      return false;
+    }
     if (event.type !== "keydown" || !(event.ctrlKey || event.metaKey)) return true;
     const key = event.key.toLowerCase();
     if (key === "c" && (event.shiftKey || terminal.hasSelection())) {
@@ -70,7 +76,6 @@ export function createTerminal(host, { label, onData, onResize }) {
     }
     // The page's paste event brings the text.
     if (key === "v") return false;
-    if (key === "k" && event.shiftKey) return false;
     return true;
   });
   terminal.onData(onData);
@@ -85,6 +90,7 @@ export function createTerminal(host, { label, onData, onResize }) {
     write: (bytes) => terminal.write(bytes),
     reset: () => terminal.reset(),
     focus: () => terminal.focus(),
+    speak: (on) => { terminal.options.screenReaderMode = on; },
     applyTheme: () => { terminal.options.theme = themeNow(); },
     destroy() {
       watcher.disconnect();

@@ -24,7 +24,8 @@ constexpr std::string_view kPagePolicy =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 // For HTML that a guest wrote. `sandbox` without allow-same-origin gives it an opaque
-// origin: no cookie, no storage, no request that counts as ours. It may not load or send anything.
+// origin: no cookie, no storage, no request that counts as ours. It may not load or send anything,
+// but for what no policy governs: WebRTC, and names and connections that are looked up in advance.
 constexpr std::string_view kFramePolicy =
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action "

@@ -1,5 +1,5 @@
 // Code cells: a live interpreter of the sandbox keeps its variables from one to the next.
-import { html, signal, useEffect, useRef, useSignal } from "../../html.js";
+import { html, signal, useEffect, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, events, get, post, scope } from "../../api.js";
 import { ms } from "../../format.js";
@@ -7,6 +7,7 @@ import { Button, Notice, Select, Status } from "../../ui/basics.js";
 import { confirm } from "../../ui/dialog.js";
 import { Editor } from "../../ui/editor.js";
 import { Fault, Output, RichList } from "../../ui/output.js";
+import { stream } from "../../ui/stream.js";
 import { attempt, toast } from "../../ui/toast.js";
 
 const LANGUAGES = ["python", "javascript", "typescript", "bash", "r", "java"];
@@ -14,7 +15,7 @@ const LANGUAGES = ["python", "javascript", "typescript", "bash", "r", "java"];
 const books = new Map();
 let numbers = 0;
 
-const cell = (code = "") => ({ key: ++numbers, code: signal(code), pieces: signal([]), results: signal([]), error: signal(null), exit: signal(null), state: signal("idle"), abort: null });
+const cell = (code = "") => ({ key: ++numbers, code: signal(code), output: stream(), results: signal([]), error: signal(null), exit: signal(null), state: signal("idle"), abort: null });
 
 function bookOf(id) {
   if (!books.has(id)) books.set(id, { language: signal("python"), cells: signal([cell()]) });
@@ -58,13 +59,13 @@ export default function Code({ sandbox, base }) {
 async function run(one, base, language) {
   if (one.state.value === "running") return;
   one.state.value = "running";
-  one.pieces.value = [];
+  one.output = stream();
   one.results.value = [];
   one.error.value = one.exit.value = null;
   one.abort = new AbortController();
   try {
     for await (const [name, data] of events("POST", base + "/code", { body: { code: one.code.value, language, timeout_ms: 0 }, query: { project: scope() }, signal: one.abort.signal })) {
-      if (name === "stdout" || name === "stderr") one.pieces.value = joined(one.pieces.value, name, data);
+      if (name === "stdout" || name === "stderr") one.output.add(name, data);
       else if (name === "result") one.results.value = [...one.results.value, data.mime];
       else if (name === "error") one.error.value = data;
       else if (name === "exit") one.exit.value = data;
@@ -73,14 +74,8 @@ async function run(one, base, language) {
   } catch (error) {
     one.error.value = error.name === "AbortError" ? { message: t.code.interrupted } : error;
   }
+  one.output.flush();
   one.state.value = "idle";
-}
-
-// Output as a list of pieces, of which neighbours of one stream are one.
-export function joined(pieces, stream, data) {
-  const text = data.text ?? new TextDecoder().decode(Uint8Array.from(atob(data.base64 ?? ""), (letter) => letter.charCodeAt(0)));
-  const last = pieces.at(-1);
-  return last?.stream === stream ? [...pieces.slice(0, -1), { stream, text: last.text + text }] : [...pieces, { stream, text }];
 }
 
 function Cell({ one, number, base, language, ran, add, remove, last }) {
@@ -91,7 +86,7 @@ function Cell({ one, number, base, language, ran, add, remove, last }) {
       ${running ? html`<${Button} small icon="stop" label=${t.code.stop} action=${stop} />` : html`<${Button} small icon="play" label=${t.code.run(number)} action=${go} />`}</div>
     <div class="grow stack tight"><${Editor} text=${one.code.value} set=${(text) => { one.code.value = text; }} language=${language} label=${t.code.cell(number)} run=${go} height="76px" most="520px" focus=${last} />
       ${running && html`<div class="meter busy" role="progressbar" aria-label=${t.code.running}></div>`}
-      <${Output} pieces=${one.pieces.value} /><${RichList} results=${one.results.value} />${one.error.value && html`<${Fault} error=${one.error.value} />`}
-      ${one.exit.value?.restarted && html`<${Notice} tone="busy">${t.code.was_restarted}<//>`}
+      <${Output} pieces=${one.output.pieces.value} cut=${one.output.cut.value} live=${running} /><${RichList} results=${one.results.value} />${one.error.value && html`<${Fault} error=${one.error.value} />`}
+      ${one.exit.value?.truncated && html`<${Notice} tone="busy">${t.playground.truncated}<//>`}${one.exit.value?.restarted && html`<${Notice} tone="busy">${t.code.was_restarted}<//>`}
       <div class="row dim small between"><span class="num">${one.exit.value ? ms(one.exit.value.metrics.wall_ms) : ""}</span><span class="row"><${Button} small icon="plus" label=${t.code.add_below} action=${add} /><${Button} small icon="trash" label=${t.code.remove(number)} action=${remove} /></span></div></div></article>`;
 }

@@ -1,13 +1,15 @@
 // One file: text to edit, an image, a table or a page to look at. What is saved replaces only what was read.
-import { html, useEffect, useMemo, useSignal } from "../../html.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { scope, send } from "../../api.js";
 import { bytes } from "../../format.js";
 import { useData } from "../../data.js";
+import { drafts } from "../../drafts.js";
 import { Ago, Button, Choice, Empty, Loaded, Notice } from "../../ui/basics.js";
 import { confirm } from "../../ui/dialog.js";
 import { Editor, languageOfFile } from "../../ui/editor.js";
 import { GuestFrame } from "../../ui/guest_frame.js";
+import { imageAddress } from "../../ui/output.js";
 import { toast } from "../../ui/toast.js";
 import { download, nameOf } from "./files.js";
 
@@ -21,7 +23,7 @@ function textOf(buffer) {
   } catch { return null; }
 }
 
-export function FileView({ base, path, again, close }) {
+export function FileView({ base, path, again, close, entered }) {
   const name = nameOf(path), kind = name.split(".").pop().toLowerCase(), image = IMAGES[kind];
   const data = useData(async (abort) => {
     const query = { path, project: scope() };
@@ -31,7 +33,10 @@ export function FileView({ base, path, again, close }) {
     const response = await send("GET", base + "/files", { query, signal: abort, headers: { Accept: "*/*" } }), buffer = await response.arrayBuffer();
     return { stat, etag: response.headers.get("ETag"), buffer, text: textOf(buffer) };
   }, [path]);
-  return html`<div class="card flush file-view"><div class="card-head"><span class="mono cut bright grow" title=${path}>${name}</span>
+  // On a narrow window the file takes the tree's place, and its keyboard.
+  const view = useRef(null);
+  useEffect(() => { if (entered && !document.querySelector(".file-tree")?.offsetParent) view.current.querySelector(".card-head button")?.focus(); }, []);
+  return html`<div class="card flush file-view" ref=${view}><div class="card-head"><span class="mono cut bright grow" title=${path}>${name}</span>
     <${Button} small icon="down" label=${t.files.download} action=${() => download(base, { path, name, type: "file" })} /><${Button} small icon="close" label=${t.close} action=${close} /></div>
     <${Loaded} data=${data}>${(file) => html`<${Shown} file=${file} name=${name} kind=${kind} image=${image} base=${base} path=${path} again=${again} reload=${data.reload} />`}<//></div>`;
 }
@@ -49,13 +54,13 @@ function Shown({ file, name, kind, image, base, path, again, reload }) {
 }
 
 function Picture({ buffer, type, name }) {
-  const address = useMemo(() => URL.createObjectURL(new Blob([buffer], { type })), [buffer]);
+  const address = useMemo(() => (type === "image/svg+xml" ? imageAddress(type, new TextDecoder().decode(buffer)) : URL.createObjectURL(new Blob([buffer], { type }))), [buffer]);
   useEffect(() => () => URL.revokeObjectURL(address), [address]);
   return html`<div class="picture"><img src=${address} alt=${name} /></div>`;
 }
 
 // RFC 4180: quotes, doubled quotes, line ends inside quotes.
-export function parseTable(text, mark, most) {
+function parseTable(text, mark, most) {
   const rows = [[]];
   let field = "", quoted = false;
   for (let i = 0; i < text.length; i++) {
@@ -83,9 +88,19 @@ function Table({ text, mark }) {
 }
 
 function TextFile({ file, name, base, path, again, reload }) {
-  const text = useSignal(file.text), kept = useSignal(file.text), etag = useSignal(file.etag), conflict = useSignal(null);
-  useEffect(() => { text.value = kept.value = file.text; etag.value = file.etag; conflict.value = null; }, [file]);
+  const draft = base + path, before = drafts.get(draft);
+  const text = useSignal(before?.text ?? file.text), kept = useSignal(before?.kept ?? file.text), etag = useSignal(before?.etag ?? file.etag), conflict = useSignal(null), first = useRef(true);
+  useEffect(() => {
+    if (first.current) { first.current = false; return; }
+    text.value = kept.value = file.text;
+    etag.value = file.etag;
+    conflict.value = null;
+  }, [file]);
   const changed = text.value !== kept.value;
+  useEffect(() => {
+    if (changed) drafts.set(draft, { text: text.value, kept: kept.value, etag: etag.value });
+    else drafts.delete(draft);
+  }, [text.value, kept.value, etag.value]);
 
   async function write(match) {
     const sent = text.value;
@@ -108,5 +123,5 @@ function TextFile({ file, name, base, path, again, reload }) {
       <${Button} small kind="outline" action=${() => confirm({ title: t.files.theirs_title, text: t.files.theirs_text, verb: t.files.theirs, action: reload })}>${t.files.theirs}<//>
       <${Button} small kind="outline" danger action=${() => write(conflict.value)}>${t.files.mine}<//></div><//></div>`}
     <div class="pad"><${Editor} text=${text.value} set=${(next) => { text.value = next; }} language=${languageOfFile(name)} label=${t.files.editor(name)} save=${() => save().catch(() => {})} height="max(320px, calc(100dvh - 480px))" /></div>
-    <div class="row pad between" style=${{ paddingTop: 0 }}><span class="dim small" role="status">${changed ? t.files.unsaved : t.files.is_saved}</span><span class="row">${changed && html`<${Button} action=${() => { text.value = kept.value; }}>${t.files.revert}<//>`}<${Button} kind="filled" disabled=${!changed} action=${save}>${t.files.save} <kbd>Ctrl S</kbd><//></span></div>`;
+    <div class="row pad between" style=${{ paddingTop: 0 }}><span class="dim small" role="status">${changed ? t.files.unsaved : t.files.is_saved}</span><span class="row">${changed && html`<${Button} action=${() => { text.value = kept.value; reload(); }}>${t.files.revert}<//>`}<${Button} kind="filled" disabled=${!changed} action=${save}>${t.files.save} <kbd>Ctrl S</kbd><//></span></div>`;
 }

@@ -1,10 +1,10 @@
 // The files of a sandbox: a tree on one side, what is chosen on the other. Names and contents are the guest's.
-import { classes, html, useEffect, useRef, useSignal } from "../../html.js";
+import { classes, html, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, get, post, scope, send } from "../../api.js";
 import { place, setQuery } from "../../router.js";
 import { bytes } from "../../format.js";
-import { Button, Empty, Loaded, Menu, Problem } from "../../ui/basics.js";
+import { Button, Empty, Menu, Problem } from "../../ui/basics.js";
 import { Icon } from "../../ui/icons.js";
 import { confirm, prompt } from "../../ui/dialog.js";
 import { attempt, toast } from "../../ui/toast.js";
@@ -12,12 +12,11 @@ import { useData } from "../../data.js";
 import { FileView } from "./file_view.js";
 
 const HOME = "/home/user";
-export const parentOf = (path) => path.replace(/\/+[^/]*$/, "") || "/";
 export const nameOf = (path) => path.split("/").pop();
 const join = (folder, name) => (folder === "/" ? "/" + name : `${folder}/${name}`);
 
 // How a request names an entry: by its exact bytes where its name is not UTF-8.
-export const place_of = (entry) => (entry.path_base64 ? { path_base64: entry.path_base64, project: scope() } : { path: entry.path, project: scope() });
+const place_of = (entry) => (entry.path_base64 ? { path_base64: entry.path_base64, project: scope() } : { path: entry.path, project: scope() });
 
 async function save(blob, name) {
   const address = URL.createObjectURL(blob), link = document.createElement("a");
@@ -35,7 +34,7 @@ export async function download(base, entry) {
 
 export default function Files({ sandbox, base }) {
   const root = place.value.query.get("at") ?? HOME, chosen = place.value.query.get("file");
-  const version = useSignal(0), dropping = useSignal(false), picker = useRef(null), sending = useSignal(null);
+  const version = useSignal(0), dropping = useSignal(false), picker = useRef(null), entered = useRef(false), sending = useSignal(null);
   const again = () => { version.value++; };
 
   async function upload(files, folder) {
@@ -62,6 +61,12 @@ export default function Files({ sandbox, base }) {
 
   const over = (event) => { if (event.dataTransfer?.types.includes("Files")) { event.preventDefault(); dropping.value = true; } };
   const drop = (event) => { event.preventDefault(); dropping.value = false; upload(event.dataTransfer.files, event.target.closest?.("[data-folder]")?.dataset.folder ?? root); };
+  // Back to where it was opened.
+  const closeFile = () => {
+    const name = nameOf(chosen);
+    setQuery({ file: null });
+    requestAnimationFrame(() => [...document.querySelectorAll(".tree-row")].find((row) => row.dataset.entry === name)?.focus());
+  };
   const crumbs = root.split("/").filter(Boolean);
   const openFolder = (path) => setQuery({ at: path === HOME ? null : path, file: null }, { replace: false });
   const fresh = (title, name, action) => prompt({ title, name, verb: t.files.make, action });
@@ -77,9 +82,9 @@ export default function Files({ sandbox, base }) {
           { name: t.files.download_folder, icon: "down", action: () => download(base, { path: root, name: nameOf(root) || "root", type: "directory" }) }]} />
         <input type="file" multiple hidden ref=${picker} aria-label=${t.files.upload} onChange=${(event) => { upload(event.target.files, root); event.target.value = ""; }} /></div>
       ${sending.value && html`<div class="notice info" role="status"><${Icon} name="up" />${t.files.sending(sending.value)}</div>`}
-      <div class="tree-scroll"><ul class="tree" role="tree" aria-label=${t.files.tree} onKeyDown=${treeKeys}><${Folder} path=${root} base=${base} chosen=${chosen} version=${version.value} again=${again} level=${1} /></ul></div>
+      <div class="tree-scroll"><ul class="tree" role="tree" aria-label=${t.files.tree} onKeyDown=${treeKeys} onClick=${() => { entered.current = true; }}><${Folder} path=${root} base=${base} chosen=${chosen} version=${version.value} again=${again} level=${1} /></ul></div>
       <div class="drop-note" aria-hidden="true">${dropping.value ? t.files.drop_here : t.files.drop}</div></section>
-    <section class="file-side">${chosen ? html`<${FileView} key=${chosen} base=${base} path=${chosen} again=${again} close=${() => setQuery({ file: null })} />`
+    <section class="file-side">${chosen ? html`<${FileView} key=${chosen} base=${base} path=${chosen} again=${again} close=${closeFile} entered=${entered.current} />`
       : html`<div class="card"><${Empty} icon="file" title=${t.files.pick} text=${t.files.pick_text} command=${`glovebox cp FILE ${sandbox.id}:`} /></div>`}</section></div>`;
 }
 

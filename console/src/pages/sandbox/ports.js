@@ -5,13 +5,17 @@ import { post, scope, session } from "../../api.js";
 import { Button, Card, Empty, Notice, TextField } from "../../ui/basics.js";
 import { complain } from "../../ui/toast.js";
 
+// Where each sandbox has its way to the network, and nothing that a browser could open (src/sys/own_network.cc).
+const OWN_PORT = 1;
+
 // /proc/net/tcp: local address, remote address, state 0A for those that listen.
-export function listening(text) {
+function listening(text) {
   const found = new Set();
   for (const line of text.split("\n")) {
     const match = /^\s*\d+:\s+[0-9A-F]+:([0-9A-F]{4})\s+\S+\s+0A\s/.exec(line);
     if (match) found.add(parseInt(match[1], 16));
   }
+  found.delete(OWN_PORT);
   return [...found].sort((a, b) => a - b);
 }
 

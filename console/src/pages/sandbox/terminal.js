@@ -1,14 +1,22 @@
 // Terminals of a sandbox: each is a shell that goes on when nobody looks, and is found again after a reload.
-import { html, useEffect, useRef, useSignal } from "../../html.js";
+import { html, signal, useEffect, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, closeSocket, get, openSocket, scope } from "../../api.js";
-import { theme } from "../../theme.js";
+import { remember, remembered, theme } from "../../theme.js";
 import { Button, Empty, Loaded } from "../../ui/basics.js";
 import { pageActions } from "../../ui/palette.js";
 import { complain } from "../../ui/toast.js";
 import { useData } from "../../data.js";
 
+const SPOKEN = "glovebox.terminal.spoken";
+// Whether what terminals show is also there for screen readers, which makes much output slower.
+const spoken = signal(remembered(SPOKEN) === "yes");
 let created = 0;
+
+function speak(on) {
+  spoken.value = on;
+  remember(SPOKEN, on ? "yes" : null);
+}
 
 export default function Terminals({ sandbox, base }) {
   const tabs = useSignal([]), current = useSignal(null);
@@ -23,6 +31,11 @@ export default function Terminals({ sandbox, base }) {
     const key = ++created;
     tabs.value = [...tabs.value, { key, process: null, from: 0, name: t.terminal.fresh }];
     current.value = key;
+  };
+  // By the arrow keys one only looks; a click or Enter goes into the terminal.
+  const enter = (key) => {
+    current.value = key;
+    requestAnimationFrame(() => document.querySelector(`#term-${key} textarea`)?.focus());
   };
   const change = (key, words) => { tabs.value = tabs.value.map((tab) => (tab.key === key ? { ...tab, ...words } : tab)); };
   async function close(tab) {
@@ -42,8 +55,8 @@ export default function Terminals({ sandbox, base }) {
   return html`<${Loaded} data=${found}>${() => tabs.value.length === 0
     ? html`<div class="card"><${Empty} icon="terminal" title=${t.terminal.none} text=${t.terminal.none_text} command=${`glovebox shell ${sandbox.id}`}><${Button} kind="filled" icon="terminal" data-first="" action=${add}>${t.terminal.open}<//><//></div>`
     : html`<div class="terminals"><div class="terminal-bar"><div class="row grow" role="tablist" aria-label=${t.terminal.list} onKeyDown=${keys}>${tabs.value.map((tab) => html`<button key=${tab.key} type="button" role="tab" data-tab=${tab.key} id=${"term-tab-" + tab.key} aria-controls=${"term-" + tab.key} aria-selected=${tab.key === current.value ? "true" : "false"} tabindex=${tab.key === current.value ? 0 : -1}
-        class="terminal-tab" onClick=${() => { current.value = tab.key; }}><span class=${"dot " + (tab.ended ? "tone-off" : "tone-live")}></span><span class="cut">${tab.name}</span></button>`)}</div>
-        <${Button} small icon="plus" label=${t.terminal.add} action=${add} /><${Button} small icon="close" label=${t.terminal.close} action=${() => close(tabs.value.find((tab) => tab.key === current.value))} /></div>
+        class="terminal-tab" onClick=${() => enter(tab.key)}><span class=${"dot " + (tab.ended ? "tone-off" : "tone-live")}></span><span class="cut">${tab.name}</span></button>`)}</div>
+        <${Button} small icon="speaker" label=${t.terminal.spoken} aria-pressed=${spoken.value ? "true" : "false"} action=${() => speak(!spoken.value)} /><${Button} small icon="plus" label=${t.terminal.add} action=${add} /><${Button} small icon="close" label=${t.terminal.close} action=${() => close(tabs.value.find((tab) => tab.key === current.value))} /></div>
       ${tabs.value.map((tab) => html`<${Screen} key=${tab.key} tab=${tab} base=${base} shown=${tab.key === current.value} change=${(words) => change(tab.key, words)} />`)}</div><p class="dim small">${t.terminal.hint}</p>`}<//>`;
 }
 
@@ -113,7 +126,7 @@ function Screen({ tab, base, shown, change }) {
     import("../../ui/xterm.js").then(({ createTerminal }) => {
       if (mine.gone) return;
       view.current = createTerminal(host.current, {
-        label: t.terminal.label(tab.name),
+        label: t.terminal.label(tab.name), spoken: spoken.value, onLeave: () => document.querySelector(`[data-tab="${tab.key}"]`)?.focus(),
         onData: (text) => { if (mine.socket?.readyState === 1 && state.value === "open") mine.socket.send(JSON.stringify({ type: "stdin", data: text })); },
         onResize: (rows, columns) => { if (mine.socket?.readyState === 1 && state.value === "open") mine.socket.send(JSON.stringify({ type: "resize", rows, columns })); },
       });
@@ -129,7 +142,7 @@ function Screen({ tab, base, shown, change }) {
     };
   }, []);
   useEffect(() => { view.current?.applyTheme(); }, [theme.value]);
-  useEffect(() => { if (shown) view.current?.focus(); }, [shown]);
+  useEffect(() => { view.current?.speak(spoken.value); }, [spoken.value]);
 
   return html`<div class="terminal" role="tabpanel" id=${"term-" + tab.key} aria-labelledby=${"term-tab-" + tab.key} hidden=${!shown} data-state=${state.value}><div class="terminal-host" ref=${host}></div>
     ${["waiting", "taken", "failed"].includes(state.value) && html`<div class="terminal-note" role="status">${t.terminal.states[state.value]} <${Button} small kind="outline" action=${() => { state.value = "connecting"; connect(); }}>${state.value === "taken" ? t.terminal.take_back : t.retry}<//></div>`}</div>`;
