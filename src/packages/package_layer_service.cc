@@ -39,6 +39,7 @@ LayerMaintenanceOptions maintenance_options(const PackageServiceOptions& options
   maintenance.boot_id = options.boot_id;
   maintenance.check_every = options.check_every;
   maintenance.disk_ceiling = options.disk_ceiling;
+  maintenance.most_layers = options.most_layers;
   maintenance.now_ms = options.now_ms;
   maintenance.pinned_by = options.pinned_by;
   return maintenance;

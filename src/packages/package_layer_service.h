@@ -44,6 +44,7 @@ struct PackageServiceOptions {
   std::chrono::milliseconds failure_ttl{};
   std::chrono::milliseconds check_every{};
   std::uint64_t disk_ceiling = 0;
+  std::size_t most_layers = 3'000;  // as LayerMaintenanceOptions
   std::uint32_t max_builds = 2;
   std::chrono::milliseconds refresh_every{3'000};
   std::chrono::milliseconds upkeep_every{30'000};
