@@ -161,6 +161,43 @@ class Streams(fairness.TwoTenants):
                 for client in listeners:
                     client.close()
 
+    def test_listeners_of_many_keys(self):
+        allow_open_files(1024)
+        refused, held = None, []
+        try:
+            for _ in range(20):
+                key, _ = self.server.new_key(project="hostile")
+                for _ in range(16):  # as many as one key may have
+                    client = self.server.client(key)
+                    held.append(client)
+                    answer = client.send("GET", "/v1/events")
+                    if answer.status != 200:
+                        refused = refused or answer
+            # The control: it has all that it can get.
+            self.assertIsNotNone(refused)
+            self.assertEqual(refused.status, 503)
+            for _ in range(16):
+                client = self.server.client(self.victim_key)
+                held.append(client)
+                self.assertEqual(client.send("GET", "/v1/events").status, 200)
+        finally:
+            for client in held:
+                client.close()
+
+    def test_events_of_others_are_not_pushed_out(self):
+        # To be replayed, for a listener that comes back.
+        ids = {self.victim.run(language="python", code="1")["id"] for _ in range(5)}
+
+        def make_events(client, _):
+            return client.post_run(language="python", code="1").status
+        with fairness.Hostile(self.hostile_client, make_events, 2) as attack:
+            # More than the server keeps in all: each run is two events.
+            wait_until(lambda: attack.statuses.get(200, 0) > 300, 120)
+        self.assertGreater(attack.statuses.get(200, 0), 256, attack.statuses)
+        recent = self.victim.get("/v1/overview").json["events"]
+        finished = {event["data"]["id"] for event in recent if event["event"] == "run.finished"}
+        self.assertLessEqual(ids, finished, recent)
+
     def test_log_lines(self):
         with self.unhurt("log lines", fairness.SLOWER_CPU) as measure:
             def not_there(client, number):
