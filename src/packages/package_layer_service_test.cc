@@ -338,6 +338,19 @@ TEST_F(PackageLayerServiceTest, ThereIsANumberOfLayersToo) {
   EXPECT_TRUE(layers.all.contains(victims->layer_id));
 }
 
+TEST_F(PackageLayerServiceTest, ManyProjectsOfOneSetDoNotWriteItsManifestForEachRequest) {
+  const auto all_ask = [this] {
+    for (std::size_t i = 0; i < 2 * LayerManifest::kMostProjectsOfOne; ++i) {
+      ASSERT_TRUE(prepare(request_for({"alpha"}, "p" + std::to_string(i))));
+    }
+  };
+  all_ask();
+  const int noted = layers.noted;
+  EXPECT_GT(noted, 0);
+  for (int i = 0; i < 3; ++i) all_ask();
+  EXPECT_EQ(layers.noted, noted);
+}
+
 TEST_F(PackageLayerServiceTest, NeverRemovesALayerInUse) {
   options.disk_ceiling = 1500;
   pipeline.now_ms = now;
