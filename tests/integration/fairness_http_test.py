@@ -5,6 +5,7 @@ import os
 import resource
 import select
 import socket
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -13,11 +14,14 @@ import sealed
 import server
 from sealed import wait_until
 from session import Session
+from websocket import WebSocket
 
 CONNECTIONS = 2000
 MOST_CONNECTIONS = 1024
 MOST_REQUESTS = 4096
 MAX_BODY = 32 << 20  # of /v1/run, by default
+MESSAGE = 1 << 20  # the largest of a WebSocket
+MESSAGES = 1000
 
 
 def allow_open_files(count):
@@ -114,6 +118,28 @@ class Unfinished(fairness.TwoTenants):
             for _ in range(9):
                 self.hold(header("POST", "/v1/run", Host="localhost", X_API_Key=self.hostile_key,
                                  Content_Length=MAX_BODY) + whole)
+            measure()
+
+    def test_unfinished_messages_of_websockets(self):
+        session = Session(self.hostile, template="base")
+        self.addCleanup(session.kill)
+        head = struct.pack(">BBQI", 0x82, 0xFF, MESSAGE, 0)
+        content = b"x" * (MESSAGE - 1)
+        server_pid = self.server.info["pid"]
+        before = server.resident_bytes(server_pid)
+        with self.unhurt("messages of WebSockets", fairness.SLOWER_CPU) as measure:
+            for _ in range(MESSAGES):
+                stream = WebSocket(self.hostile, session.path("/exec/stream"))
+                self.held.append(stream.socket)
+                try:
+                    stream.socket.sendall(head + content)
+                except OSError:
+                    pass  # it was closed for want of room
+            grown = server.resident_bytes(server_pid) - before
+            print(f"{MESSAGES} messages of 1 MB: the server has grown by {grown >> 20} MB", flush=True)
+            # The control: it holds what one project may have it hold, and no more.
+            self.assertGreater(grown, 300 << 20)
+            self.assertLess(grown, 700 << 20)
             measure()
 
     def test_bodies_without_a_key_are_not_read(self):
