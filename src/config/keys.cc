@@ -62,7 +62,8 @@ constexpr Key kKeys[] = {
     {"pools.project_share", Kind::kNumber, &Settings::project_share, "75",
      "Percent of all sandboxes, sessions and memory that one project may have", 1, 100},
     {"pools.max_pools", Kind::kNumber, &Settings::max_pools, "128",
-     "Pools at once; the longest unused one is removed first", 1, 10'000},
+     "Pools at once; beyond that, of the project that has most, the longest unused one is removed",
+     1, 10'000},
     {"pools.max", Kind::kNumber, &Settings::pool_max, "128",
      "Most waiting sandboxes of one template, whatever the template says", 1, 10'000},
     {"pools.idle_decay", Kind::kDuration, &Settings::pool_idle_decay, "60s",
@@ -93,8 +94,8 @@ constexpr Key kKeys[] = {
     {"images.max_size", Kind::kSize, &Settings::image_max_size, "10G",
      "The largest image, and the largest archive of one", 1 << 20, 1ull << 40},
     {"images.disk_ceiling", Kind::kSize, &Settings::image_disk_ceiling, "40G",
-     "Disk that all images may take; a project may use a quarter of it. The images that were not "
-     "used for longest are removed first; 0: no limit"},
+     "Disk that all images may take; a project may use a quarter of it. Beyond it, the project that "
+     "keeps most loses its longest unused one; 0: no limit"},
     {"images.registries", Kind::kList, &Settings::image_registries,
      "docker.io,ghcr.io,quay.io,mcr.microsoft.com",
      "Registries that images may be pulled from, like registry.example:5000 or "
@@ -227,7 +228,8 @@ constexpr Key kKeys[] = {
     {"deps.max_layer", Kind::kSize, &Settings::deps_max_layer, "3G",
      "The largest layer", 1 << 20, 1ull << 40},
     {"deps.disk_ceiling", Kind::kSize, &Settings::deps_disk_ceiling, "20G",
-     "Size of all layers; beyond it the longest unused ones are removed; 0: no limit"},
+     "Size of all layers; beyond it the project that keeps most loses its longest unused ones; 0: no "
+     "limit"},
 
     {"isolation.min_grade", Kind::kChoice, &Settings::min_grade, "jail-partial",
      "The weakest isolation that any run may have",

@@ -13,14 +13,29 @@ void EventHub::publish(std::string project, std::string type, std::string data) 
               .type = std::move(type),
               .data = std::move(data)};
   for (Subscription* listener : *listeners_) listener->offer(event);
+  ++in_ring_[event.project];
   ring_.push_back(std::move(event));
-  if (ring_.size() > kRing) ring_.pop_front();
+  if (ring_.size() > kRing) make_room();
+}
+
+void EventHub::make_room() {
+  const auto most = std::max_element(
+      in_ring_.begin(), in_ring_.end(),
+      [](const auto& one, const auto& other) { return one.second < other.second; });
+  const auto oldest = std::find_if(ring_.begin(), ring_.end(), [&most](const Event& event) {
+    return event.project == most->first;
+  });
+  ring_.erase(oldest);
+  if (--most->second == 0) in_ring_.erase(most);
 }
 
 std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
                                                             std::optional<std::uint64_t> after,
                                                             std::string key) {
-  if (closed_ || listeners_->size() >= kListeners) return nullptr;
+  const auto of_project = static_cast<std::size_t>(
+      std::count_if(listeners_->begin(), listeners_->end(),
+                    [&](const Subscription* other) { return other->project_ == project; }));
+  if (closed_ || of_project + listeners_->size() >= kListeners) return nullptr;
   auto subscription = std::make_unique<Subscription>(*this, std::move(project), std::move(key));
   if (after) {
     // Ids restart with the server: an id above last_id_ comes from a previous server.

@@ -1,6 +1,8 @@
 // Publishes events to subscribers (GET /v1/events): each sees its own project. A slow subscriber
 // never blocks the publisher: its queue is bounded, and when it is full the oldest events are
-// dropped and counted.
+// dropped and counted. What can be replayed is shared fairly: when it is full, the project with
+// most events in it loses its oldest. So are the places for subscribers: a project may have as many
+// as are free.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +42,8 @@ class EventHub {
   void publish(std::string project, std::string type, std::string data);
 
   // `project`: empty for all projects. With `after`, later events in the ring are replayed first.
-  // Null: too many listeners, or the hub is closed. `key` is the API key of the listener.
+  // Null: too many listeners of the project or of all, or the hub is closed. `key` is the API key
+  // of the listener.
   std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after,
                                           std::string key = {});
 
@@ -53,7 +57,9 @@ class EventHub {
 
  private:
   boost::asio::any_io_executor executor_;
+  void make_room();
   std::deque<Event> ring_;
+  std::map<std::string, std::size_t> in_ring_;  // how many, by project
   // Shared, because a subscription may outlive the hub.
   using Listeners = std::list<Subscription*>;
   std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();

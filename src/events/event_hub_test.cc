@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -67,16 +68,36 @@ TEST(EventHub, WakesOnAnEventAndOnClose) {
   EXPECT_EQ(wakes, (std::vector{Wake::kEvents, Wake::kClosed}));
 }
 
-TEST(EventHub, LimitsTheNumberOfListeners) {
+TEST(EventHub, OneProjectLeavesTheOthersHalfOfTheListeners) {
   boost::asio::io_context io;
   EventHub hub(io.get_executor());
   std::vector<std::unique_ptr<EventHub::Subscription>> many;
-  for (std::size_t i = 0; i < EventHub::kListeners; ++i) {
-    many.push_back(hub.subscribe("p", std::nullopt));
+  for (std::size_t i = 0; i < EventHub::kListeners / 2; ++i) {
+    many.push_back(hub.subscribe("hostile", std::nullopt, "key" + std::to_string(i)));
+    ASSERT_NE(many.back(), nullptr);
   }
-  EXPECT_EQ(hub.subscribe("p", std::nullopt), nullptr);
-  many.pop_back();
-  EXPECT_NE(hub.subscribe("p", std::nullopt), nullptr);
+  EXPECT_EQ(hub.subscribe("hostile", std::nullopt, "one more"), nullptr);
+  const auto victims = hub.subscribe("victim", std::nullopt);
+  EXPECT_NE(victims, nullptr);
+  const auto admins = hub.subscribe("", std::nullopt);
+  EXPECT_NE(admins, nullptr);
+  many.resize(many.size() - 2);
+  EXPECT_NE(hub.subscribe("hostile", std::nullopt), nullptr);
+}
+
+TEST(EventHub, OneProjectsEventsPushNoOthersOut) {
+  boost::asio::io_context io;
+  EventHub hub(io.get_executor());
+  for (int i = 0; i < 20; ++i) hub.publish("victim", "e", std::to_string(i));
+  for (std::size_t i = 0; i < 3 * EventHub::kRing; ++i) hub.publish("hostile", "e", "{}");
+  EXPECT_EQ(hub.recent("victim", 100).size(), 20u);
+  EXPECT_EQ(hub.subscribe("victim", 0)->take().size(), 20u);
+  const auto all = hub.recent("", EventHub::kRing + 1);
+  EXPECT_EQ(all.size(), EventHub::kRing);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const Event& one, const Event& other) {
+    return one.id < other.id;
+  })) << "in order";
+  EXPECT_EQ(all.back().id, 20 + 3 * EventHub::kRing) << "the newest";
 }
 
 TEST(EventHub, CountsTheSubscribersOfAKey) {

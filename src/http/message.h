@@ -171,6 +171,9 @@ class RawStream {
                                             std::string_view second = {}) = 0;
   // What the kernel takes at once; nothing: the client is gone. Not while a write is under way.
   virtual std::optional<std::size_t> write_now(std::string_view bytes) = 0;
+  // Counts so many bytes of the client's that are held because what they belong to is not whole, in
+  // place of those of the last call. False: its owner holds as much as it may (ServerLimits).
+  virtual bool hold(std::size_t bytes) = 0;
   // For the log, when it is not 101.
   virtual void set_status(int status) = 0;
   virtual bool stopping() const = 0;

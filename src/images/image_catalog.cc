@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "images/image_name.h"
+#include "packages/eviction_order.h"
 
 namespace glovebox::images {
 namespace {
@@ -36,6 +37,11 @@ bool has_any_name(const KeptImage& one, const std::vector<std::string>& names) {
 }  // namespace
 
 Task<> ImageCatalog::load() {
+  node::SharedCall::Work work = [this] { return load_now(); };
+  co_return co_await loading_.call(std::move(work));
+}
+
+Task<> ImageCatalog::load_now() {
   CO_TRY(std::vector<LayerRecord> listed, co_await layers_.list_layers());
   std::map<std::string, KeptImage> all;
   for (LayerRecord& layer : listed) {
@@ -126,6 +132,18 @@ std::vector<std::string> ImageCatalog::oldest_first() const {
   return ids;
 }
 
+std::vector<std::string> ImageCatalog::eviction_order(TooMuch what, const std::string& but) const {
+  std::vector<packages::Evictable> those;
+  for (const auto& [id, one] : all_) {
+    those.push_back({.id = id,
+                     .owner = one.image.project,
+                     .weight = what == TooMuch::kBytes ? one.layer.bytes : 1,
+                     .used_ms = last_use(one),
+                     .stays = one.image.is_pinned || id == but});
+  }
+  return packages::eviction_order(std::move(those));
+}
+
 Task<> ImageCatalog::write(std::string id, ImageRecord record) {
   CO_TRY(std::string note, image_note(record));
   Result<> written = co_await layers_.note_layer(id, std::move(note));
@@ -160,6 +178,12 @@ std::uint64_t ImageCatalog::bytes_of(const std::string& project) const {
     if (one.image.project == project) total += one.layer.bytes;
   }
   return total;
+}
+
+std::size_t ImageCatalog::count_of(const std::string& project) const {
+  return static_cast<std::size_t>(std::count_if(
+      all_.begin(), all_.end(),
+      [&project](const auto& entry) { return entry.second.image.project == project; }));
 }
 
 }  // namespace glovebox::images

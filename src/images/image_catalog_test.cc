@@ -6,6 +6,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "packages/testing/fake_packages.h"
 
@@ -41,7 +42,7 @@ class Catalog : public ::testing::Test {
 
   asio::io_context io;
   packages::FakeLayers layers;
-  ImageCatalog catalog{layers};
+  ImageCatalog catalog{io, layers};
 };
 
 TEST_F(Catalog, AProjectSeesItsOwnAndPublicImages) {
@@ -115,6 +116,50 @@ TEST_F(Catalog, ThePinnedStayAndTheLeastUsedGoFirst) {
               ElementsAre(std::string(32, 'b'), std::string(32, 'd'), std::string(32, 'a')));
   EXPECT_EQ(catalog.bytes(), 15u);
   EXPECT_EQ(catalog.bytes_of("two"), 12u);
+}
+
+TEST_F(Catalog, TheProjectThatHasMostGivesUpFirst) {
+  keep('a', {.project = "victim"}, 1, 50);
+  keep('b', {.project = "many"}, 30, 10);
+  keep('c', {.project = "many"}, 20, 10);
+  keep('d', {.project = "many", .is_pinned = true}, 5, 10);
+  load();
+  const auto id = [](char letter) { return std::string(kLayerIdSize, letter); };
+  EXPECT_THAT(catalog.eviction_order(ImageCatalog::TooMuch::kBytes, {}),
+              ElementsAre(id('a'), id('c'), id('b')));
+  EXPECT_THAT(catalog.eviction_order(ImageCatalog::TooMuch::kImages, {}),
+              ElementsAre(id('c'), id('b'), id('a')));
+  EXPECT_THAT(catalog.eviction_order(ImageCatalog::TooMuch::kBytes, id('a')),
+              ElementsAre(id('c'), id('b')));
+  EXPECT_EQ(catalog.count(), 4u);
+  EXPECT_EQ(catalog.count_of("many"), 3u);
+}
+
+TEST_F(Catalog, ManyWhoAskAtTheSameTimeShareAList) {
+  asio::steady_timer held(io, asio::steady_timer::time_point::max());
+  layers.before_list = [&held]() -> asio::awaitable<void> {
+    (void)co_await held.async_wait(kAwaitTuple);
+  };
+  int done = 0;
+  const auto ask = [&] {
+    asio::co_spawn(io, catalog.load(), [&done](std::exception_ptr, const Result<>& loaded) {
+      EXPECT_TRUE(loaded);
+      ++done;
+    });
+  };
+  ask();
+  io.poll();
+  // What these want to see may be newer than the list that is being made.
+  keep('a', {.project = "one", .names = {"x:1"}});
+  for (int i = 0; i < 20; ++i) ask();
+  io.poll();
+  EXPECT_EQ(layers.listed, 1);
+  layers.before_list = {};
+  held.cancel();
+  io.run();
+  EXPECT_EQ(done, 21);
+  EXPECT_EQ(layers.listed, 2);
+  EXPECT_EQ(found("one", "x:1"), 'a');
 }
 
 TEST_F(Catalog, ChangesAreWrittenToTheLauncher) {

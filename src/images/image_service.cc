@@ -21,6 +21,9 @@ constexpr std::size_t kReceived = 1u << 20;          // at once
 constexpr std::uint64_t kReportEvery = 64ull << 20;  // of an archive that arrives
 constexpr std::uint64_t kLeastRoom = 1ull << 20;     // required to begin
 constexpr std::chrono::milliseconds kDropStep{50};
+constexpr std::chrono::seconds kChangeWindow{60};
+constexpr ImageCatalog::TooMuch kBounds[] = {ImageCatalog::TooMuch::kBytes,
+                                             ImageCatalog::TooMuch::kImages};
 
 // One tree per project and content: a project's images are its own.
 std::string layer_of(const std::string& project, const std::string& digest) {
@@ -35,6 +38,12 @@ Result<> check_may_be_named(const ImageRecord& record, const std::vector<std::st
   return fail(Errc::kPermissionDenied,
               "the image is published; it gets no other names before an administrator has "
               "withdrawn it (`glovebox image unpublish`)");
+}
+
+// What the archive of a tree of `room` bytes may take: it has headers and padding, too.
+std::uint64_t archive_room(std::uint64_t room) {
+  constexpr std::uint64_t kMore = 64ull << 20;
+  return room + room / 4 + kMore;
 }
 
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
@@ -56,9 +65,11 @@ struct ImageService::Claim {
 ImageService::ImageService(Services services, ImageServiceOptions options)
     : services_(services),
       options_(std::move(options)),
-      catalog_(services.layers),
+      catalog_(services.io, services.layers),
       unpacking_({services.io, disk_, services.sessions, services.layers}),
-      unpacking_lock_(std::make_shared<node::AsyncFifoLock>(services.io)) {}
+      arriving_(std::make_shared<ArrivingBytes>(options_.disk_ceiling / 2)) {
+  for (Lane& lane : lanes_) lane = std::make_shared<node::AsyncFifoLock>(services.io);
+}
 
 Task<ImageUse> ImageService::use(std::string project, std::string said) {
   CO_TRY_OK(co_await catalog_.load_if_due());
@@ -81,6 +92,13 @@ Task<std::vector<KeptImage>> ImageService::list(std::string project) {
 // ---- loading -----------------------------------------------------------------------------------
 
 Result<std::uint64_t> ImageService::room_of(const std::string& project) const {
+  const std::size_t count = catalog_.count_of(project);
+  if (count >= options_.most_images / ImageServiceOptions::kShare) {
+    return fail(Error(
+        Errc::kResourceExhausted,
+        "the project has " + std::to_string(count) + " images, which is the limit: remove one",
+        ENOSPC));
+  }
   if (options_.disk_ceiling == 0) return options_.max_bytes;
   const std::uint64_t share = options_.disk_ceiling / ImageServiceOptions::kShare;
   const std::uint64_t used = catalog_.bytes_of(project);
@@ -97,10 +115,11 @@ Task<LoadedImage> ImageService::load(LoadRequest wanted, ImageSource& source,
                                      ImageProgress& progress,
                                      std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY_OK(check_free(wanted.project));
+  CO_TRY_OK(check_may_change(wanted.project));
   const Claim claim(loading_, wanted.project);
   CO_TRY_OK(co_await catalog_.load());
   CO_TRY(const std::uint64_t room, room_of(wanted.project));
-  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(source, progress, cancel));
+  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(source, room, progress, cancel));
   co_return co_await keep_in_turn(std::move(wanted), std::move(file), room, progress, cancel);
 }
 
@@ -132,6 +151,7 @@ Task<LoadedImage> ImageService::pull(PullRequest wanted, ImageProgress& progress
                                      std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY_OK(registry_of(wanted.reference));
   CO_TRY_OK(check_free(wanted.project));
+  CO_TRY_OK(check_may_change(wanted.project));
   const Claim claim(loading_, wanted.project);
   CO_TRY_OK(co_await catalog_.load());
   CO_TRY(const std::uint64_t room, room_of(wanted.project));
@@ -170,7 +190,7 @@ Task<std::shared_ptr<const ArchiveFile>> ImageService::fetch(
       co_return std::shared_ptr<const ArchiveFile>();
     }
   }
-  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(*fetch, progress, cancel));
+  CO_TRY(std::shared_ptr<const ArchiveFile> file, co_await receive(*fetch, room, progress, cancel));
   (void)co_await fetch->end();
   co_return file;
 }
@@ -190,7 +210,7 @@ Task<LoadedImage> ImageService::add_names(std::string id, std::string project,
   if (record.names.size() > ImageRecord::kMostNames) {
     co_return fail(Errc::kInvalidArgument, "the image has too many names");
   }
-  if (!added.empty()) CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
+  if (!added.empty()) CO_TRY_OK(co_await write_record(id, std::move(record)));
   CO_TRY_OK(co_await move_names(id, std::move(project), std::move(names)));
   known = catalog_.find_id(id);
   if (known == nullptr) co_return fail(Errc::kUnavailable, "the image was removed meanwhile");
@@ -202,7 +222,13 @@ Task<LoadedImage> ImageService::keep_in_turn(LoadRequest wanted,
                                              std::shared_ptr<const ArchiveFile> file,
                                              std::uint64_t room, ImageProgress& progress,
                                              std::shared_ptr<node::CancelFlag> cancel) {
-  CO_TRY_OK(co_await unpacking_lock_->lock(cancel));
+  const auto before_me = [](const Lane& lane) {
+    return lane->waiting() + (lane->is_locked() ? 1 : 0);
+  };
+  const Lane lane = *std::min_element(
+      lanes_.begin(), lanes_.end(),
+      [&](const Lane& one, const Lane& other) { return before_me(one) < before_me(other); });
+  CO_TRY_OK(co_await lane->lock(cancel));
   struct Unlock {
     std::shared_ptr<node::AsyncFifoLock> lock;
     explicit Unlock(std::shared_ptr<node::AsyncFifoLock> held) : lock(std::move(held)) {}
@@ -210,7 +236,7 @@ Task<LoadedImage> ImageService::keep_in_turn(LoadRequest wanted,
     Unlock& operator=(const Unlock&) = delete;
     ~Unlock() { lock->unlock(); }
   };
-  const Unlock unlock(unpacking_lock_);
+  const Unlock unlock(lane);
   co_return co_await keep(std::move(wanted), std::move(file), room, progress, cancel);
 }
 
@@ -276,20 +302,38 @@ Task<LoadedImage> ImageService::keep(LoadRequest wanted, std::shared_ptr<const A
 }
 
 Task<std::shared_ptr<const ArchiveFile>> ImageService::receive(
-    ImageSource& source, ImageProgress& progress, std::shared_ptr<node::CancelFlag> cancel) {
+    ImageSource& source, std::uint64_t room, ImageProgress& progress,
+    std::shared_ptr<node::CancelFlag> cancel) {
+  struct Arrival {
+    Arrival(ArchiveFile made, std::shared_ptr<ArrivingBytes> all)
+        : file(std::move(made)), part(std::move(all)) {}
+    ArchiveFile file;
+    ArrivingBytes::Part part;  // as long as the file is there
+  };
   CO_TRY(ArchiveFile made, ArchiveFile::create(options_.directory));
-  auto file = std::make_shared<ArchiveFile>(std::move(made));
+  const auto arrival = std::make_shared<Arrival>(std::move(made), arriving_);
+  const std::shared_ptr<ArchiveFile> file(arrival, &arrival->file);
+  const std::uint64_t most = std::min(options_.max_bytes, archive_room(room));
   auto buffer = std::make_shared<std::string>(kReceived, '\0');
   std::uint64_t reported = 0;
   bool is_watched = co_await progress.on_progress("receiving", "");
   while (is_watched) {
     CO_TRY(const std::size_t got, co_await source.read_some(buffer->data(), buffer->size()));
     if (cancel->cancelled()) break;
-    if (got == 0) co_return std::shared_ptr<const ArchiveFile>(std::move(file));
-    if (file->size() + got > options_.max_bytes) {
-      co_return fail(Error(
-          Errc::kResourceExhausted,
-          "the archive exceeds " + megabytes(options_.max_bytes) + " (images.max_size)", EFBIG));
+    if (got == 0) co_return file;
+    if (file->size() + got > most) {
+      const bool is_of_all = most == options_.max_bytes;
+      co_return fail(Error(Errc::kResourceExhausted,
+                           "the archive exceeds " + megabytes(most) +
+                               (is_of_all ? " (images.max_size)"
+                                          : ", which is what the project's images may still take"),
+                           EFBIG));
+    }
+    if (!arrival->part.grow_to(file->size() + got)) {
+      co_return fail(Error(Errc::kResourceExhausted,
+                           "images that arrive have no more room on the server's disk; try again "
+                           "when those of other projects are done",
+                           ENOSPC));
     }
     auto work = [file, buffer, got]() -> Task<> {
       co_return file->append(std::string_view(*buffer).substr(0, got));
@@ -314,7 +358,7 @@ Task<> ImageService::move_names(std::string id, std::string project,
     });
     if (record.names == other.image.names) continue;
     std::string which = other.id();
-    Result<> written = co_await catalog_.write(std::move(which), std::move(record));
+    Result<> written = co_await write_record(std::move(which), std::move(record));
     if (!written && written.error().code() != Errc::kNotFound) co_return written;
   }
   co_return Result<>();
@@ -343,22 +387,49 @@ Task<> ImageService::drop(std::string id) {
   co_return Result<>();
 }
 
+bool ImageService::is_too_much(ImageCatalog::TooMuch what) const {
+  if (what == ImageCatalog::TooMuch::kImages) return catalog_.count() > options_.most_images;
+  return options_.disk_ceiling != 0 && catalog_.bytes() > options_.disk_ceiling;
+}
+
 // Until all images fit below the ceiling. What is in use stays, and so does `but`.
 Task<> ImageService::make_room(std::string but) {
-  if (options_.disk_ceiling == 0 || catalog_.bytes() <= options_.disk_ceiling) {
-    co_return Result<>();
-  }
-  CO_TRY_OK(co_await catalog_.load());
-  for (const std::string& id : catalog_.oldest_first()) {
-    if (catalog_.bytes() <= options_.disk_ceiling) break;
-    if (id == but) continue;
-    Result<> dropped = co_await drop(id);
-    if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
+  for (const ImageCatalog::TooMuch what : kBounds) {
+    if (!is_too_much(what)) continue;
+    CO_TRY_OK(co_await catalog_.load());
+    for (const std::string& id : catalog_.eviction_order(what, but)) {
+      if (!is_too_much(what)) break;
+      Result<> dropped = co_await drop(id);
+      if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
+    }
   }
   co_return Result<>();
 }
 
 // ---- changes -----------------------------------------------------------------------------------
+
+Result<> ImageService::check_may_change(const std::string& project) {
+  const Clock::time_point now = options_.now();
+  for (auto& [name, times] : changed_at_) {
+    while (!times.empty() && times.front() + kChangeWindow <= now) times.pop_front();
+  }
+  std::erase_if(changed_at_, [](const auto& one) { return one.second.empty(); });
+  const auto found = changed_at_.find(project);
+  if (found == changed_at_.end() || found->second.size() < options_.most_changes_in_a_minute) {
+    return {};
+  }
+  const auto wait =
+      std::chrono::ceil<std::chrono::seconds>(found->second.front() + kChangeWindow - now);
+  return fail(Errc::kResourceExhausted, "the names and pins of the project's images changed " +
+                                            std::to_string(found->second.size()) +
+                                            " times in the last minute; try again in " +
+                                            std::to_string(wait.count()) + " s");
+}
+
+Task<> ImageService::write_record(std::string id, ImageRecord record) {
+  changed_at_[record.project].push_back(options_.now());
+  co_return co_await catalog_.write(std::move(id), std::move(record));
+}
 
 Result<const KeptImage*> ImageService::find_own(const std::string& project,
                                                 const std::string& said) const {
@@ -387,7 +458,10 @@ Task<KeptImage> ImageService::change(std::string project, std::string said, Chan
   }
   record.is_public = change.is_public.value_or(record.is_public);
   record.is_pinned = change.is_pinned.value_or(record.is_pinned);
-  CO_TRY_OK(co_await catalog_.write(id, std::move(record)));
+  if (record != found->image) {
+    CO_TRY_OK(check_may_change(record.project));
+    CO_TRY_OK(co_await write_record(id, std::move(record)));
+  }
   const KeptImage* kept = catalog_.find_id(id);
   if (kept == nullptr) co_return fail(Errc::kNotFound, "the image was removed meanwhile");
   co_return *kept;

@@ -3,10 +3,14 @@
 // make it public.
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +18,8 @@
 
 #include "base/task.h"
 #include "config/image_registries.h"
+#include "images/archive_file.h"
+#include "images/arriving_bytes.h"
 #include "images/image_catalog.h"
 #include "images/image_name.h"
 #include "images/image_source.h"
@@ -31,8 +37,19 @@ struct ImageServiceOptions {
   std::uint64_t max_bytes = 10ull << 30;      // of one image, and of an archive
   std::uint64_t disk_ceiling = 40ull << 30;   // of all images; zero: no limit
   static constexpr std::uint64_t kShare = 4;  // a project may use a fourth of that
-  // Images that arrive at the same time, one of a project; they are unpacked one after the other.
+  // Of all projects; the launcher keeps 4,096 layers, those of packages included. A project may
+  // have a fourth of these, too.
+  std::size_t most_images = 1'024;
+  // Images that arrive at the same time, one of a project. Two of them are unpacked at a time: one
+  // that takes long does not hold up all others.
   static constexpr std::size_t kMostAtOnce = 8;
+  static constexpr std::size_t kUnpackedAtOnce = 2;
+  // Records of a project's images that are written in any 60 seconds: names, pins. The launcher
+  // waits for the disk for each.
+  std::size_t most_changes_in_a_minute = 120;
+  std::function<std::chrono::steady_clock::time_point()> now = [] {
+    return std::chrono::steady_clock::now();
+  };
   std::chrono::milliseconds patience{60'000};
   std::chrono::milliseconds drop_within{5'000};
   std::vector<config::ImageRegistry> registries{};  // that images may be pulled from
@@ -99,6 +116,7 @@ class ImageService {
     std::optional<bool> is_public{};
     std::optional<bool> is_pinned{};
   };
+  // kResourceExhausted: too many in the last minute.
   Task<KeptImage> change(std::string project, std::string said, Change change);
   Task<ImagePruneReport> prune(ImagePrune prune);
 
@@ -118,9 +136,14 @@ class ImageService {
   Task<LoadedImage> keep(LoadRequest wanted, std::shared_ptr<const ArchiveFile> file,
                          std::uint64_t room, ImageProgress& progress,
                          std::shared_ptr<node::CancelFlag> cancel);
-  Task<std::shared_ptr<const ArchiveFile>> receive(ImageSource& source, ImageProgress& progress,
+  // `room`: what the image's tree may take.
+  Task<std::shared_ptr<const ArchiveFile>> receive(ImageSource& source, std::uint64_t room,
+                                                   ImageProgress& progress,
                                                    std::shared_ptr<node::CancelFlag> cancel);
   Result<std::uint64_t> room_of(const std::string& project) const;
+  Result<> check_may_change(const std::string& project);
+  Task<> write_record(std::string id, ImageRecord record);
+  bool is_too_much(ImageCatalog::TooMuch what) const;
   Task<> make_room(std::string but);
   Task<> drop(std::string id);
   // Takes the names from the project's other images.
@@ -129,11 +152,14 @@ class ImageService {
 
   Services services_;
   const ImageServiceOptions options_;
-  asio::thread_pool disk_{1};  // reading, writing and hashing may block
+  asio::thread_pool disk_{2};  // reading, writing and hashing may block
   ImageCatalog catalog_;
   ImageUnpacking unpacking_;
   std::set<std::string> loading_;  // projects that are loading one
-  std::shared_ptr<node::AsyncFifoLock> unpacking_lock_;
+  std::shared_ptr<ArrivingBytes> arriving_;
+  std::map<std::string, std::deque<std::chrono::steady_clock::time_point>> changed_at_;
+  using Lane = std::shared_ptr<node::AsyncFifoLock>;
+  std::array<Lane, ImageServiceOptions::kUnpackedAtOnce> lanes_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this object
 };
 

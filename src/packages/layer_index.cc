@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "model/image.h"
 #include "node/links/launcher_error.h"
+#include "packages/eviction_order.h"
 
 namespace glovebox::packages {
 namespace {
@@ -23,6 +24,16 @@ LayerIndex::Known known_of(LayerRecord record) {
   }
   known.record = std::move(record);
   return known;
+}
+
+std::int64_t last_use(const LayerIndex::Known& known) {
+  return std::max(known.record.used_ms, known.record.made_ms);
+}
+
+// Empty: several projects use it, or nothing says who.
+std::string only_project(const LayerIndex::Known& known) {
+  if (!known.manifest || known.manifest->projects.size() != 1) return {};
+  return known.manifest->projects.front();
 }
 
 }  // namespace
@@ -157,7 +168,7 @@ std::vector<std::string> LayerIndex::oldest_first(const std::string& but) const 
   }
   const auto rank = [](const Known& one) {
     const bool is_corrupt = one.manifest && one.manifest->corrupt;
-    return std::pair(is_corrupt ? 0 : 1, std::max(one.record.used_ms, one.record.made_ms));
+    return std::pair(is_corrupt ? 0 : 1, last_use(one));
   };
   std::stable_sort(others.begin(), others.end(),
                    [&](const Known* a, const Known* b) { return rank(*a) < rank(*b); });
@@ -166,10 +177,36 @@ std::vector<std::string> LayerIndex::oldest_first(const std::string& but) const 
   return ids;
 }
 
+std::vector<std::string> LayerIndex::eviction_order(TooMuch what, const Stays& stays) const {
+  std::vector<Evictable> those;
+  for (const auto& [id, known] : all_) {
+    those.push_back({.id = id,
+                     .owner = only_project(known),
+                     .weight = what == TooMuch::kBytes ? known.record.bytes : 1,
+                     .used_ms = last_use(known),
+                     .stays = stays(known)});
+  }
+  return packages::eviction_order(std::move(those));
+}
+
 std::uint64_t LayerIndex::bytes() const {
   std::uint64_t total = 0;
   for (const auto& [id, known] : all_) total += known.record.bytes;
   return total;
+}
+
+std::uint64_t LayerIndex::bytes_of(const std::string& project) const {
+  std::uint64_t total = 0;
+  for (const auto& [id, known] : all_) {
+    if (only_project(known) == project) total += known.record.bytes;
+  }
+  return total;
+}
+
+std::vector<std::string> LayerIndex::layers_of(const std::string& project) const {
+  std::vector<std::string> ids = oldest_first("");
+  std::erase_if(ids, [&](const std::string& id) { return only_project(all_.at(id)) != project; });
+  return ids;
 }
 
 }  // namespace glovebox::packages

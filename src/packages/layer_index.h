@@ -76,7 +76,15 @@ class LayerIndex {
 
   // Least recently used first, after all corrupt ones. `but` is left out.
   std::vector<std::string> oldest_first(const std::string& but) const;
+  // Those that may give way when there is too much of `what`: of the project that has most of it,
+  // the least recently used first. What several projects use counts as one project's of its own.
+  enum class TooMuch : std::uint8_t { kBytes, kLayers };
+  using Stays = std::function<bool(const Known& known)>;
+  std::vector<std::string> eviction_order(TooMuch what, const Stays& stays) const;
   std::uint64_t bytes() const;
+  // Of layers that no other project uses; their ids, the least recently used first.
+  std::uint64_t bytes_of(const std::string& project) const;
+  std::vector<std::string> layers_of(const std::string& project) const;
 
  private:
   struct Failure {

@@ -15,6 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kDropStep{50};
+constexpr LayerIndex::TooMuch kBounds[] = {LayerIndex::TooMuch::kBytes,
+                                           LayerIndex::TooMuch::kLayers};
 
 QueueOptions check_queue() {
   QueueOptions options;
@@ -171,22 +173,65 @@ Task<> LayerMaintenance::drop(std::string id, std::string why) {
   co_return Result<>();
 }
 
+bool LayerMaintenance::may_give_way(const LayerIndex::Known& known) const {
+  if (!pinned_by(known).empty()) return false;
+  return !known.record.in_use ||
+         templates_.holds(known.record.id) == PackageSetTemplates::Holds::kIdle;
+}
+
+bool LayerMaintenance::is_too_much(LayerIndex::TooMuch what) const {
+  if (what == LayerIndex::TooMuch::kLayers) return index_.all().size() > options_.most_layers;
+  return options_.disk_ceiling != 0 && index_.bytes() > options_.disk_ceiling;
+}
+
 Task<> LayerMaintenance::tidy(std::string but) {
   CO_TRY_OK(co_await index_.load());
   for (const std::string& id : index_.oldest_first(but)) {
     const LayerIndex::Known* known = index_.find(id);
     if (known == nullptr) continue;
-    const bool is_corrupt = known->manifest && known->manifest->corrupt;
-    const bool is_too_much = options_.disk_ceiling != 0 && index_.bytes() > options_.disk_ceiling;
-    if (!is_corrupt && !is_too_much) break;
-    if (!pinned_by(*known).empty()) continue;
-    if (known->record.in_use && templates_.holds(id) != PackageSetTemplates::Holds::kIdle) continue;
-    std::string why =
-        is_corrupt ? "it was corrupt" : "the layers exceeded the disk ceiling (deps.disk_ceiling)";
-    Result<> dropped = co_await drop(id, std::move(why));
+    if (!known->manifest || !known->manifest->corrupt) break;  // these come first
+    if (!may_give_way(*known)) continue;
+    Result<> dropped = co_await drop(id, "it was corrupt");
     if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
   }
+  for (const LayerIndex::TooMuch what : kBounds) {
+    if (!is_too_much(what)) continue;
+    const std::string why = what == LayerIndex::TooMuch::kBytes
+                                ? "the layers exceeded the disk ceiling (deps.disk_ceiling)"
+                                : "there were too many layers";
+    const LayerIndex::Stays stays = [this, &but](const LayerIndex::Known& known) {
+      return known.record.id == but || !may_give_way(known);
+    };
+    for (const std::string& id : index_.eviction_order(what, stays)) {
+      if (!is_too_much(what)) break;
+      const LayerIndex::Known* known = index_.find(id);
+      if (known == nullptr || !may_give_way(*known)) continue;
+      Result<> dropped = co_await drop(id, why);
+      if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
+    }
+  }
   co_return Result<>();
+}
+
+Task<> LayerMaintenance::keep_within_share(std::string project) {
+  if (options_.disk_ceiling == 0) co_return Result<>();
+  const std::uint64_t share = options_.disk_ceiling / 100 * kSharePercent;
+  if (index_.bytes_of(project) <= share) co_return Result<>();
+  for (const std::string& id : index_.layers_of(project)) {
+    if (index_.bytes_of(project) <= share) break;
+    const LayerIndex::Known* known = index_.find(id);
+    if (known == nullptr || !may_give_way(*known)) continue;
+    Result<> dropped = co_await drop(id, "the project's layers exceeded its share of the disk");
+    if (!dropped && dropped.error().code() == Errc::kUnavailable) co_return dropped;
+  }
+  const std::uint64_t left = index_.bytes_of(project);
+  if (left <= share) co_return Result<>();
+  co_return fail(Error(Errc::kResourceExhausted,
+                       "the project's package sets that are pinned or in use take " +
+                           std::to_string(left >> 20) + " MB of the " +
+                           std::to_string(share >> 20) +
+                           " MB that it may use: remove a template or a snapshot that uses one",
+                       ENOSPC));
 }
 
 Task<PruneReport> LayerMaintenance::prune(PruneRequest request) {

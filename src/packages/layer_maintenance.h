@@ -25,6 +25,8 @@ struct LayerMaintenanceOptions {
   std::string boot_id;
   std::chrono::milliseconds check_every{};  // zero: only after a boot
   std::uint64_t disk_ceiling = 0;           // zero: unlimited
+  // Of all projects. The launcher keeps 4,096 layers, images included.
+  std::size_t most_layers = 3'000;
   // How long to wait for sandboxes that are ending: their layer is in use until then.
   std::chrono::milliseconds drop_within{2'000};
   std::function<std::int64_t()> now_ms;
@@ -55,8 +57,12 @@ class LayerMaintenance {
   std::string pinned_by(const LayerIndex::Known& known) const;
   // kConflict: it is in use or pinned; kNotFound. `why` is for the log and the event.
   Task<> drop(std::string id, std::string why);
-  // Drops corrupt layers and those above the ceiling; `but` is about to be used.
+  // Drops corrupt layers, and those above the ceiling or the number; `but` is about to be used.
   Task<> tidy(std::string but);
+  // Before a project builds: layers that only it uses take at most three quarters of the ceiling;
+  // its longest unused ones give way. kResourceExhausted with ENOSPC: they are in use or pinned.
+  static constexpr std::uint64_t kSharePercent = 75;
+  Task<> keep_within_share(std::string project);
   Task<PruneReport> prune(PruneRequest request);
 
   std::uint64_t corrupt() const { return corrupt_; }
@@ -67,6 +73,8 @@ class LayerMaintenance {
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<> found_corrupt(std::string id, std::string found);
   std::string reading_template(const LayerIndex::Known& known) const;
+  bool may_give_way(const LayerIndex::Known& known) const;
+  bool is_too_much(LayerIndex::TooMuch what) const;
 
   asio::io_context& io_;
   node::RunService& node_;

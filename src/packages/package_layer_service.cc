@@ -34,11 +34,16 @@ LayerIndexOptions index_options(const PackageServiceOptions& options) {
   return index;
 }
 
+// For each of these the launcher waits for the disk.
+constexpr std::int64_t kNoteAgainMs = 600'000;
+constexpr std::size_t kMostNoted = 4096;
+
 LayerMaintenanceOptions maintenance_options(const PackageServiceOptions& options) {
   LayerMaintenanceOptions maintenance;
   maintenance.boot_id = options.boot_id;
   maintenance.check_every = options.check_every;
   maintenance.disk_ceiling = options.disk_ceiling;
+  maintenance.most_layers = options.most_layers;
   maintenance.now_ms = options.now_ms;
   maintenance.pinned_by = options.pinned_by;
   return maintenance;
@@ -400,6 +405,14 @@ Task<> PackageLayerService::record_project(std::string id, std::string spec, std
   const bool is_noted = has_it(known->manifest->projects) &&
                         (asked == known->manifest->asked.end() || has_it(asked->projects));
   if (is_noted) co_return Result<>();
+  const std::string key = id + " " + spec + " " + project;
+  const std::int64_t now = options_.now_ms();
+  const auto noted = noted_at_.find(key);
+  if (noted != noted_at_.end() && now >= noted->second && now < noted->second + kNoteAgainMs) {
+    co_return Result<>();
+  }
+  if (noted_at_.size() >= kMostNoted) noted_at_.clear();
+  noted_at_.insert_or_assign(key, now);
   LayerManifest manifest = *known->manifest;
   manifest.record_project(spec, project);
   Result<> written = co_await index_.write_manifest(std::move(id), std::move(manifest));

@@ -44,6 +44,7 @@ struct PackageServiceOptions {
   std::chrono::milliseconds failure_ttl{};
   std::chrono::milliseconds check_every{};
   std::uint64_t disk_ceiling = 0;
+  std::size_t most_layers = 3'000;  // as LayerMaintenanceOptions
   std::uint32_t max_builds = 2;
   std::chrono::milliseconds refresh_every{3'000};
   std::chrono::milliseconds upkeep_every{30'000};
@@ -135,6 +136,9 @@ class PackageLayerService final : public PackageService {
   asio::steady_timer timer_;
   // Background resolutions that have not succeeded: by spec, the earliest time to try again.
   std::map<std::string, std::int64_t> not_before_;
+  // When a project was written into a manifest: by layer, spec and project. A manifest has room for
+  // few projects, so that with more of them each request would write it again.
+  std::map<std::string, std::int64_t> noted_at_;
   bool stopped_ = false;
 };
 

@@ -292,6 +292,65 @@ TEST_F(PackageLayerServiceTest, RemovesTheLeastRecentlyUsedAboveTheCeiling) {
   EXPECT_EQ(templates.forgotten.size(), 1u) << "its idle template made way";
 }
 
+TEST_F(PackageLayerServiceTest, RemovesThoseOfTheProjectThatKeepsMost) {
+  options.disk_ceiling = 3500;
+  auto victims = prepare(request_for({"alpha==0"}, "victim"));
+  ASSERT_TRUE(victims);
+  std::vector<std::string> hostile;
+  for (int i = 1; i < 6; ++i) {
+    pipeline.now_ms = now += 10;
+    pipeline.artefacts[0].version = std::to_string(i);
+    auto one = prepare(request_for({"alpha==" + std::to_string(i)}, "hostile"));
+    ASSERT_TRUE(one);
+    hostile.push_back(one->layer_id);
+  }
+  EXPECT_TRUE(layers.all.contains(victims->layer_id)) << "though it is the oldest";
+  hostile.resize(3);
+  EXPECT_EQ(layers.dropped, hostile);
+}
+
+TEST_F(PackageLayerServiceTest, OneProjectCannotPinAllOfTheDisk) {
+  options.disk_ceiling = 3500;
+  options.pinned_by = [](const std::string&) { return std::string("template mine"); };
+  for (int i = 0; i < 3; ++i) {
+    pipeline.artefacts[0].version = std::to_string(i);
+    ASSERT_TRUE(prepare(request_for({"alpha==" + std::to_string(i)}, "hostile")));
+  }
+  pipeline.artefacts[0].version = "3";
+  const auto refused = prepare(request_for({"alpha==3"}, "hostile"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kResourceExhausted);
+  EXPECT_EQ(refused.error().sys_errno(), ENOSPC);
+  EXPECT_TRUE(layers.dropped.empty());
+  EXPECT_TRUE(prepare(request_for({"alpha==3"}, "victim"))) << "others are not concerned";
+}
+
+TEST_F(PackageLayerServiceTest, ThereIsANumberOfLayersToo) {
+  options.most_layers = 3;
+  auto victims = prepare(request_for({"alpha==0"}, "victim"));
+  ASSERT_TRUE(victims);
+  for (int i = 1; i < 5; ++i) {
+    pipeline.now_ms = now += 10;
+    pipeline.artefacts[0].version = std::to_string(i);
+    ASSERT_TRUE(prepare(request_for({"alpha==" + std::to_string(i)}, "hostile")));
+  }
+  EXPECT_EQ(layers.all.size(), 3u);
+  EXPECT_TRUE(layers.all.contains(victims->layer_id));
+}
+
+TEST_F(PackageLayerServiceTest, ManyProjectsOfOneSetDoNotWriteItsManifestForEachRequest) {
+  const auto all_ask = [this] {
+    for (std::size_t i = 0; i < 2 * LayerManifest::kMostProjectsOfOne; ++i) {
+      ASSERT_TRUE(prepare(request_for({"alpha"}, "p" + std::to_string(i))));
+    }
+  };
+  all_ask();
+  const int noted = layers.noted;
+  EXPECT_GT(noted, 0);
+  for (int i = 0; i < 3; ++i) all_ask();
+  EXPECT_EQ(layers.noted, noted);
+}
+
 TEST_F(PackageLayerServiceTest, NeverRemovesALayerInUse) {
   options.disk_ceiling = 1500;
   pipeline.now_ms = now;

@@ -74,6 +74,8 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(
     CO_TRY_OK(co_await record_request(made.id, work));
     co_return made;
   }
+  std::string project = work.request.project;
+  CO_TRY_OK(co_await maintenance_.keep_within_share(std::move(project)));
   // Held while the layer is made; also released if the coroutine is destroyed.
   struct Mine {
     std::shared_ptr<MakingAll> all;

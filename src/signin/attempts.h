@@ -20,8 +20,8 @@ class Attempts {
 
   // How long the network has to wait; nothing: it may try now.
   std::optional<std::chrono::seconds> must_wait(const std::string& network, TimePoint now) const;
-  // Only failures count: those who can sign in are not kept out by what others of their network do,
-  // unless that network is out of attempts altogether.
+  // Only failures count, and those with a valid key may sign in even if their network is out of
+  // attempts; with a link they have to wait then.
   void count_failure(const std::string& network, TimePoint now);
   std::size_t size() const { return forgiven_at_.size(); }
 

@@ -11,16 +11,21 @@ void Tickets::remove_expired(TimePoint now) {
   std::erase_if(by_digest_, [now](const auto& item) { return item.second.expires <= now; });
 }
 
-std::optional<std::string> Tickets::make(const std::string& session, TimePoint now) {
+std::optional<std::string> Tickets::make(const std::string& session, const std::string& project,
+                                         TimePoint now) {
   remove_expired(now);
-  const auto of_session =
-      std::count_if(by_digest_.begin(), by_digest_.end(),
-                    [&](const auto& item) { return item.second.session == session; });
-  if (static_cast<std::size_t>(of_session) >= kPerSession || by_digest_.size() >= kTotal) {
+  std::size_t of_session = 0;
+  std::size_t of_project = 0;
+  for (const auto& [digest, ticket] : by_digest_) {
+    if (ticket.session == session) ++of_session;
+    if (ticket.project == project) ++of_project;
+  }
+  if (of_session >= kPerSession || of_project >= kTotal - std::min(kTotal, by_digest_.size())) {
     return std::nullopt;
   }
   std::string ticket = make_secret();
-  by_digest_[digest_of(ticket)] = Ticket{.session = session, .expires = now + kLifetime};
+  by_digest_[digest_of(ticket)] =
+      Ticket{.session = session, .project = project, .expires = now + kLifetime};
   return ticket;
 }
 

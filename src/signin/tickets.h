@@ -17,8 +17,11 @@ class Tickets {
   static constexpr std::size_t kPerSession = 64;
   static constexpr std::size_t kTotal = 4096;
 
-  // For a session, by its digest. Nothing: too many of its tickets, or of all, are unused.
-  std::optional<std::string> make(const std::string& session, TimePoint now);
+  // For a session, by its digest, of a project: it may have as many unused tickets as there is
+  // still room for, so that one project leaves the others half. Nothing: it has, or the session has
+  // too many.
+  std::optional<std::string> make(const std::string& session, const std::string& project,
+                                  TimePoint now);
   // True once for each ticket, and only for the session that it was made for.
   bool take(const std::string& ticket, const std::string& session, TimePoint now);
   std::size_t size() const { return by_digest_.size(); }
@@ -28,6 +31,7 @@ class Tickets {
 
   struct Ticket {
     std::string session;
+    std::string project;
     TimePoint expires;
   };
   std::map<std::string, Ticket> by_digest_;

@@ -5,6 +5,7 @@ import os
 import resource
 import select
 import socket
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -13,11 +14,14 @@ import sealed
 import server
 from sealed import wait_until
 from session import Session
+from websocket import WebSocket
 
 CONNECTIONS = 2000
 MOST_CONNECTIONS = 1024
 MOST_REQUESTS = 4096
 MAX_BODY = 32 << 20  # of /v1/run, by default
+MESSAGE = 1 << 20  # the largest of a WebSocket
+MESSAGES = 1000
 
 
 def allow_open_files(count):
@@ -116,6 +120,28 @@ class Unfinished(fairness.TwoTenants):
                                  Content_Length=MAX_BODY) + whole)
             measure()
 
+    def test_unfinished_messages_of_websockets(self):
+        session = Session(self.hostile, template="base")
+        self.addCleanup(session.kill)
+        head = struct.pack(">BBQI", 0x82, 0xFF, MESSAGE, 0)
+        content = b"x" * (MESSAGE - 1)
+        server_pid = self.server.info["pid"]
+        before = server.resident_bytes(server_pid)
+        with self.unhurt("messages of WebSockets", fairness.SLOWER_CPU) as measure:
+            for _ in range(MESSAGES):
+                stream = WebSocket(self.hostile, session.path("/exec/stream"))
+                self.held.append(stream.socket)
+                try:
+                    stream.socket.sendall(head + content)
+                except OSError:
+                    pass  # it was closed for want of room
+            grown = server.resident_bytes(server_pid) - before
+            print(f"{MESSAGES} messages of 1 MB: the server has grown by {grown >> 20} MB", flush=True)
+            # The control: it holds what one project may have it hold, and no more.
+            self.assertGreater(grown, 300 << 20)
+            self.assertLess(grown, 700 << 20)
+            measure()
+
     def test_bodies_without_a_key_are_not_read(self):
         for path, port in (("/execute", 49999), ("/process.Process/Start", 49983), ("/nothing", 49983)):
             with self.subTest(path):
@@ -160,6 +186,43 @@ class Streams(fairness.TwoTenants):
             finally:
                 for client in listeners:
                     client.close()
+
+    def test_listeners_of_many_keys(self):
+        allow_open_files(1024)
+        refused, held = None, []
+        try:
+            for _ in range(20):
+                key, _ = self.server.new_key(project="hostile")
+                for _ in range(16):  # as many as one key may have
+                    client = self.server.client(key)
+                    held.append(client)
+                    answer = client.send("GET", "/v1/events")
+                    if answer.status != 200:
+                        refused = refused or answer
+            # The control: it has all that it can get.
+            self.assertIsNotNone(refused)
+            self.assertEqual(refused.status, 503)
+            for _ in range(16):
+                client = self.server.client(self.victim_key)
+                held.append(client)
+                self.assertEqual(client.send("GET", "/v1/events").status, 200)
+        finally:
+            for client in held:
+                client.close()
+
+    def test_events_of_others_are_not_pushed_out(self):
+        # To be replayed, for a listener that comes back.
+        ids = {self.victim.run(language="python", code="1")["id"] for _ in range(5)}
+
+        def make_events(client, _):
+            return client.post_run(language="python", code="1").status
+        with fairness.Hostile(self.hostile_client, make_events, 2) as attack:
+            # More than the server keeps in all: each run is two events.
+            wait_until(lambda: attack.statuses.get(200, 0) > 300, 120)
+        self.assertGreater(attack.statuses.get(200, 0), 256, attack.statuses)
+        recent = self.victim.get("/v1/overview").json["events"]
+        finished = {event["data"]["id"] for event in recent if event["event"] == "run.finished"}
+        self.assertLessEqual(ids, finished, recent)
 
     def test_log_lines(self):
         with self.unhurt("log lines", fairness.SLOWER_CPU) as measure:

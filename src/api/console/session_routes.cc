@@ -144,19 +144,19 @@ Task<Response> ConsoleSessionRoutes::sign_in(Request& request, ResponseWriter&) 
   const http::SameOrigin verdict = http::judge_same_origin(deps_.browsers.rules(), request);
   if (verdict != http::SameOrigin::kYes) co_return http::refusal(verdict);
   const std::string network = network_of(request);
-  if (const auto wait = deps_.attempts.must_wait(network, Clock::now())) {
-    co_return refuse_attempts(*wait);
-  }
   CO_TRY(const Credential shown, read_credential(request.body));
   std::optional<store::Principal> who;
   const bool by_link = shown.key.empty();
+  // A key is looked up in memory, as for any request. Who has a valid one is not kept out by what
+  // others of the same network, or behind the same proxy, did.
+  if (!by_link) who = deps_.authenticator.principal_of_key(shown.key);
+  const auto wait = deps_.attempts.must_wait(network, Clock::now());
+  if (!who && wait) co_return refuse_attempts(*wait);
   if (by_link) {
     const store::Ask<SignedIn> ask = taking_link(deps_.store, signin::digest_of(shown.link));
     auto taken = co_await store::store_call(ask);
     if (!taken && taken.error().code() != Errc::kNotFound) co_return fail(Error(taken.error()));
     if (taken) who = std::move(taken->who);
-  } else {
-    who = deps_.authenticator.principal_of_key(shown.key);
   }
   if (!who) {
     deps_.attempts.count_failure(network, Clock::now());
@@ -247,7 +247,9 @@ Task<Response> ConsoleSessionRoutes::create_ticket(Request& request, ResponseWri
                                "tickets are for the console's cookie; an API "
                                "key needs none");
   }
-  const auto ticket = deps_.browsers.tickets().make(request.session, Clock::now());
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
+  const auto ticket = deps_.browsers.tickets().make(request.session, who->project, Clock::now());
   if (!ticket) {
     Response response =
         Response::refuse(429, "too_many_tickets", "too many tickets are waiting to be used");

@@ -329,10 +329,13 @@ TEST(ConsoleSession, FailedAttemptsAreLimitedByNetwork) {
   for (std::size_t i = 0; i < signin::Attempts::kBurst; ++i) {
     EXPECT_EQ(browser.sign_in(wrong).status, 401);
   }
-  const Answer refused = browser.sign_in_by_key(test.admin_key);
+  const Answer refused = browser.sign_in(wrong);
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(code_of(refused), "too_many_attempts");
   EXPECT_NE(refused.headers.find("Retry-After"), nullptr);
+  EXPECT_EQ(browser.sign_in("{\"link\":\"" + std::string(40, 'a') + "\"}").status, 429);
+  // Somebody else of that network, with a key.
+  EXPECT_EQ(browser.sign_in_by_key(test.admin_key).status, 201);
 }
 
 TEST(ConsoleSession, WithoutASessionItSaysWhatIsMissing) {

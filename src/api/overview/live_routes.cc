@@ -27,6 +27,7 @@ using events::EventHub;
 // How often it is checked whether the key or the session is still valid.
 constexpr std::chrono::milliseconds kLookAtCaller{1'000};
 constexpr std::chrono::seconds kPing{15};
+constexpr std::size_t kMostReceived = 4096;  // of a message, which is ignored
 
 class LiveStream {
  public:
@@ -174,7 +175,10 @@ asio::awaitable<void> LiveRoutes::follow(Request& request, http::RawStream& raw)
     co_await http::refuse_upgrade(request, raw, std::move(refusal));
     co_return;
   }
-  const std::unique_ptr<http::WebSocket> socket = co_await http::accept_websocket(request, raw);
+  http::WebSocketOptions options;
+  options.max_message = kMostReceived;
+  const std::unique_ptr<http::WebSocket> socket =
+      co_await http::accept_websocket(request, raw, options);
   if (!socket) co_return;
   LiveStream stream(deps_, request, std::move(opened->project), std::move(opened->events), *socket);
   co_await stream.run();

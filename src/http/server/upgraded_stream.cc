@@ -7,7 +7,9 @@
 namespace glovebox::http {
 
 UpgradedStream::UpgradedStream(Connection& connection, Connection::Exchanged& exchanged)
-    : connection_(connection), exchanged_(exchanged) {
+    : connection_(connection),
+      exchanged_(exchanged),
+      held_(connection.server_->body_bytes, exchanged.owner) {
   connection_.is_upgraded_ = true;
   // It may be silent for hours: the kernel finds out whether the other side is still there.
   const int fd = connection_.transport_.descriptor().native_handle();
@@ -21,6 +23,12 @@ UpgradedStream::UpgradedStream(Connection& connection, Connection::Exchanged& ex
 }
 
 UpgradedStream::~UpgradedStream() { connection_.is_upgraded_ = false; }
+
+bool UpgradedStream::hold(std::size_t bytes) {
+  constexpr std::size_t kAlways = 4096;  // however much others hold
+  held_.set(bytes);
+  return bytes <= kAlways || held_.may_grow();
+}
 
 asio::awaitable<std::size_t> UpgradedStream::read_some(char* into, std::size_t size) {
   std::string& pending = connection_.pending_;

@@ -17,6 +17,7 @@ class UpgradedStream final : public RawStream {
   asio::awaitable<bool> write(std::string bytes) override;
   asio::awaitable<bool> write_views(std::string_view first, std::string_view second) override;
   std::optional<std::size_t> write_now(std::string_view bytes) override;
+  bool hold(std::size_t bytes) override;
   void set_status(int status) override { exchanged_.status = status; }
   bool stopping() const override { return connection_.server_->is_stopping; }
   void stop_reading() override;
@@ -25,6 +26,7 @@ class UpgradedStream final : public RawStream {
  private:
   Connection& connection_;
   Connection::Exchanged& exchanged_;
+  FairShare::Part held_;
   bool is_reading_stopped_ = false;
 };
 

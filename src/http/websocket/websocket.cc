@@ -103,6 +103,11 @@ asio::awaitable<std::optional<WebSocket::Message>> ServerSocket::receive() {
       co_await send_close(broken->code, broken->why);
       end();
     } else if (std::holds_alternative<WebSocketReader::NeedMore>(event)) {
+      if (!stream_.hold(reader_.held())) {
+        co_await send_close(close_code::kTryLater, "too many bytes of unfinished messages");
+        end();
+        continue;
+      }
       is_reading_ = true;
       const std::size_t got = co_await stream_.read_some(buffer_.data(), buffer_.size());
       is_reading_ = false;

@@ -33,6 +33,7 @@ inline constexpr std::uint16_t kNotUtf8 = 1007;
 inline constexpr std::uint16_t kPolicy = 1008;
 inline constexpr std::uint16_t kTooLarge = 1009;
 inline constexpr std::uint16_t kInternal = 1011;
+inline constexpr std::uint16_t kTryLater = 1013;
 }  // namespace close_code
 
 struct WebSocketMessage {
@@ -63,6 +64,8 @@ class WebSocketReader {
   using Event = std::variant<NeedMore, WebSocketMessage, Ping, Pong, Close, Broken>;
   // Takes from the front of `bytes` up to the next event. NeedMore: all of it was taken.
   Event read(std::string_view& bytes);
+  // Of a message whose end has not come.
+  std::size_t held() const { return message_.size() + control_.size(); }
 
  private:
   std::optional<Broken> begin_frame();

@@ -191,6 +191,34 @@ TEST(WebSocket, ALargeMessageIsRefusedByItsLength) {
   EXPECT_EQ(client.read_until("\x03\xF1").substr(2), "\x03\xF1");  // 1009
 }
 
+TEST(WebSocket, UnfinishedMessagesCountForTheBytesOfBodies) {
+  TestContext context;
+  ServerOptions options = quick_options();
+  options.limits.max_body_bytes_total = 100'000;
+  TestServer server(table(context), options);
+  const auto begin_message = [](RawClient& client, std::size_t bytes) {
+    client.send(std::string(kHandshake) + "\r\n");
+    client.read_until("\r\n\r\n");
+    client.send(masked_frame(Opcode::kBinary, std::string(60'000, 'x'), kMask).substr(0, bytes));
+  };
+  RawClient first(server);
+  begin_message(first, 30'000);
+  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes > 29'000; }));
+  {
+    RawClient second(server);
+    begin_message(second, 20'000);
+    EXPECT_EQ(second.read_until("\x03\xF5").substr(2), "\x03\xF5");  // 1013
+  }
+  // What is small passes, and what has gone counts no more.
+  RawClient third(server);
+  third.send(std::string(kHandshake) + "\r\n");
+  third.read_until("\r\n\r\n");
+  third.send(masked_frame(Opcode::kText, "small", kMask));
+  EXPECT_THAT(third.read_until("small"), HasSubstr("small"));
+  first.end_writing();
+  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 0; }));
+}
+
 TEST(WebSocket, RefusesWhatIsNone) {
   TestContext context;
   TestServer server(table(context), quick_options());

@@ -46,6 +46,25 @@ TEST_F(LayersTest, ThatAreInUseAreAConflict) {
   EXPECT_EQ(dropped.error().message(), "it is in use");
 }
 
+TEST_F(LayersTest, AreListedOnceAtATime) {
+  begin_base();
+  ASSERT_TRUE(await(layers().keep_layer(record())).has_value());
+  launcher.holds_lists = true;
+  std::vector<std::shared_ptr<std::optional<Result<std::vector<LayerRecord>>>>> lists;
+  for (int i = 0; i < 3; ++i) lists.push_back(spawn(layers().list_layers()));
+  for (int i = 1; i <= 3; ++i) {
+    until([&] { return launcher.lists == i; });
+    settle();
+    EXPECT_EQ(launcher.lists, i) << "the launcher refuses a second list";
+    launcher.release_list();
+  }
+  for (const auto& list : lists) {
+    until([&] { return list->has_value(); });
+    ASSERT_TRUE((*list)->has_value()) << (*list)->error().message();
+    EXPECT_EQ((**list)->size(), 1u);
+  }
+}
+
 TEST_F(LayersTest, WithoutALauncherThereAreNone) {
   node = std::make_unique<Node>(io, options);
   EXPECT_EQ(await(layers().list_layers()).error().code(), Errc::kUnavailable);

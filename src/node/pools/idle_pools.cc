@@ -14,24 +14,50 @@ Pool* IdlePools::find(const PoolKey& key) {
   return at == pools_.end() ? nullptr : &at->second;
 }
 
-Pool* IdlePools::find_or_add(const PoolKey& key, PoolBounds bounds) {
+Pool* IdlePools::find_or_add(const PoolKey& key, PoolBounds bounds, const std::string& owner) {
   if (Pool* pool = find(key)) return pool;
-  if (pools_.size() >= options_.max_pools) {
-    // Replaces the least recently used one that is empty.
-    auto oldest = pools_.end();
-    for (auto at = pools_.begin(); at != pools_.end(); ++at) {
-      const Pool& pool = at->second;
-      if (pool.idle() > 0 || pool.making > 0 || pool.waiting > 0) continue;
-      if (oldest == pools_.end() || pool.size().last_take() < oldest->second.size().last_take()) {
-        oldest = at;
-      }
-    }
-    if (oldest == pools_.end()) return nullptr;
-    pools_.erase(oldest);
+  if (pools_.size() >= options_.max_pools && !remove_empty() && !remove_of_largest_owner(owner)) {
+    return nullptr;
   }
   const PoolBounds real = within_limit(bounds);
   const PoolSize size(real.min, real.max, options_.idle_decay, options_.now());
-  return &pools_.emplace(key, Pool(key, size)).first->second;
+  return &pools_.emplace(key, Pool(key, size, owner)).first->second;
+}
+
+// The least recently used one that is empty.
+bool IdlePools::remove_empty() {
+  auto oldest = pools_.end();
+  for (auto at = pools_.begin(); at != pools_.end(); ++at) {
+    const Pool& pool = at->second;
+    if (pool.idle() > 0 || pool.making > 0 || pool.waiting > 0) continue;
+    if (oldest == pools_.end() || pool.size().last_take() < oldest->second.size().last_take()) {
+      oldest = at;
+    }
+  }
+  if (oldest == pools_.end()) return false;
+  pools_.erase(oldest);
+  return true;
+}
+
+// With its idle sandboxes.
+bool IdlePools::remove_of_largest_owner(const std::string& owner) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [key, pool] : pools_) ++counts[pool.owner()];
+  auto oldest = pools_.end();
+  for (auto at = pools_.begin(); at != pools_.end(); ++at) {
+    const Pool& pool = at->second;
+    const std::size_t count = counts[pool.owner()];
+    const bool may_go = !pool.owner().empty() && pool.making == 0 && pool.waiting == 0;
+    if (!may_go || count <= counts[owner] + 1) continue;
+    if (oldest == pools_.end() || count > counts[oldest->second.owner()] ||
+        (count == counts[oldest->second.owner()] &&
+         pool.size().last_take() < oldest->second.size().last_take())) {
+      oldest = at;
+    }
+  }
+  if (oldest == pools_.end()) return false;
+  pools_.erase(oldest);
+  return true;
 }
 
 PoolBounds IdlePools::within_limit(PoolBounds bounds) const {

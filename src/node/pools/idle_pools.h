@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "model/template.h"
@@ -21,8 +22,9 @@ class IdlePools {
 
   // Null: there is none.
   Pool* find(const PoolKey& key);
-  // Null: there are as many pools as there may be, and all are in use.
-  Pool* find_or_add(const PoolKey& key, PoolBounds bounds);
+  // Null: there are as many pools as there may be, and all are in use. Then an owner that has fewer
+  // than another one gets the place of that one's least recently used.
+  Pool* find_or_add(const PoolKey& key, PoolBounds bounds, const std::string& owner = {});
   std::map<PoolKey, Pool>& all() { return pools_; }
   std::vector<PoolFigures> figures() const;
 
@@ -46,6 +48,8 @@ class IdlePools {
   void clear();
 
  private:
+  bool remove_empty();
+  bool remove_of_largest_owner(const std::string& owner);
   PoolBounds within_limit(PoolBounds bounds) const;
 
   const NodeOptions& options_;

@@ -5,6 +5,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "model/limits.h"
 #include "model/pool_key.h"
@@ -22,9 +24,12 @@ struct WaitingSession {
 
 class Pool {
  public:
-  Pool(PoolKey key, PoolSize size) : key_(std::move(key)), size_(size) {}
+  // `owner`: whose request it was made for; empty: the administrator's.
+  Pool(PoolKey key, PoolSize size, std::string owner = {})
+      : key_(std::move(key)), size_(size), owner_(std::move(owner)) {}
 
   const PoolKey& key() const { return key_; }
+  const std::string& owner() const { return owner_; }
   // Of a pool of sessions: how one is made.
   std::optional<WaitingSession> session{};
   PoolSize& size() { return size_; }
@@ -63,6 +68,7 @@ class Pool {
 
   PoolKey key_;
   PoolSize size_;
+  std::string owner_;
   std::deque<std::unique_ptr<Sandbox>> idle_;
   bool filling_ = true;
 };

@@ -96,6 +96,7 @@ void ReusableSandboxes::create(Group& group, const SandboxRequest& request) {
   message.reusable = true;
   Charge charge(parts_.budget, bytes_of(request.limits));
   charge.give_to(request.owner, parts_.budget.counted_pids(request.limits.pids));
+  group.owner = request.owner;
   ++group.coming;
   parts_.creator.create(
       std::move(message), std::move(charge),
@@ -166,15 +167,31 @@ void ReusableSandboxes::clear() {
   for (auto& [key, one] : groups_) one.idle.clear();
 }
 
+bool ReusableSandboxes::goes_first(const Group& one, const Group& other) const {
+  const std::uint32_t has = parts_.budget.sandboxes_of(one.owner);
+  const std::uint32_t other_has = parts_.budget.sandboxes_of(other.owner);
+  if (has != other_has) return has > other_has;
+  return one.idle.front()->reuse()->idle_since < other.idle.front()->reuse()->idle_since;
+}
+
 bool ReusableSandboxes::drop_one() {
-  Group* oldest = nullptr;
+  Group* first = nullptr;
   for (auto& [key, one] : groups_) {
-    if (one.idle.empty()) continue;
-    const auto since = [](const Group& group) { return group.idle.front()->reuse()->idle_since; };
-    if (oldest == nullptr || since(one) < since(*oldest)) oldest = &one;
+    if (!one.idle.empty() && (first == nullptr || goes_first(one, *first))) first = &one;
   }
-  if (oldest == nullptr) return false;
-  oldest->idle.pop_front();
+  if (first == nullptr) return false;
+  first->idle.pop_front();
+  return true;
+}
+
+bool ReusableSandboxes::drop_one_of(const std::string& owner) {
+  Group* first = nullptr;
+  for (auto& [key, one] : groups_) {
+    if (one.idle.empty() || one.owner != owner) continue;
+    if (first == nullptr || goes_first(one, *first)) first = &one;
+  }
+  if (first == nullptr) return false;
+  first->idle.pop_front();
   return true;
 }
 

@@ -59,8 +59,11 @@ class ReusableSandboxes {
 
   // Drops what has ended, or has been idle for long.
   void tick(Clock::time_point now);
-  // Makes room: drops one that is idle, the one that has been so for longest. False: there is none.
+  // Makes room: drops one that is idle, of the owner that has most sandboxes; of these, the one
+  // that has been so for longest. False: there is none.
   bool drop_one();
+  // The same, of this owner.
+  bool drop_one_of(const std::string& owner);
   // Drops all that are idle.
   void clear();
   // What is cleaned from now on is dropped.
@@ -68,6 +71,7 @@ class ReusableSandboxes {
 
  private:
   struct Group {
+    std::string owner;                          // of the key
     std::deque<std::unique_ptr<Sandbox>> idle;  // the last one used last
     std::shared_ptr<std::uint32_t> alive = std::make_shared<std::uint32_t>(0);
     std::uint32_t coming = 0;   // of these: being created or cleaned
@@ -79,6 +83,8 @@ class ReusableSandboxes {
     Clock::time_point failed_at{};
   };
 
+  // Whether `one` gives up an idle sandbox before `other` does.
+  bool goes_first(const Group& one, const Group& other) const;
   bool wants_another(const Group& group, const SandboxWaiter& waiter, bool first_try) const;
   bool is_in_demand(const Group& group) const;
   bool may_serve_again(const ReuseSlot& slot, Clock::time_point now) const;

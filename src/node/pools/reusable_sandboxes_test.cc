@@ -132,6 +132,56 @@ TEST_F(ReusableSandboxesTest, ManyRunsAtOnceAreAllServedByFewSandboxes) {
       << "runtimes that others wait for do not rehearse";
 }
 
+// Sandboxes that are kept for their owner's next run count as its own, and hold up no run: neither
+// one of another owner, nor another one of this owner.
+class IdleReusableSandboxes : public ReusableSandboxesTest {
+ protected:
+  void begin_again() {
+    node.reset();
+    begin({status_of("python", RuntimeKind::kPython, 0, 4)});
+  }
+  static RunJob job_of(std::string owner, std::string key) {
+    RunJob job = key.empty() ? python() : reusing(std::move(key));
+    job.owner = std::move(owner);
+    job.limits.pids = 500;
+    return job;
+  }
+};
+
+TEST_F(IdleReusableSandboxes, GiveTheirProcessesToOtherOwners) {
+  launcher.host.pids_limit = 8192;  // a half is for runs
+  begin_again();
+  until([&] { return node->figures().host.pids_limit == 8192; });
+  for (int i = 0; i < 8; ++i) (void)run(job_of("hostile", "key " + std::to_string(i)));
+  ASSERT_EQ(launcher.alive.size(), 8u) << "all of them are kept";
+  const auto victims = start(job_of("victim", ""));
+  until([&] { return victims->done(); });
+  EXPECT_TRUE(*victims->result);
+}
+
+TEST_F(IdleReusableSandboxes, GiveTheirPlacesToOtherRunsOfTheirOwner) {
+  options.owner_share_percent = 75;
+  options.max_sandboxes = 4;
+  begin_again();
+  for (const char* key : {"a", "b", "c"}) (void)run(job_of("one", key));
+  ASSERT_EQ(launcher.alive.size(), 3u);
+  const auto other = start(job_of("one", ""));
+  until([&] { return other->done(); });
+  EXPECT_TRUE(*other->result);
+  EXPECT_EQ(run(job_of("one", "c")).reused, 1u) << "the one that was idle for longest made room";
+}
+
+TEST_F(IdleReusableSandboxes, OfTheOwnerThatHasMostMakeRoomFirst) {
+  options.max_sandboxes = 4;
+  begin_again();
+  (void)run(job_of("victim", "mine"));
+  now += milliseconds(100);
+  for (const char* key : {"a", "b", "c"}) (void)run(job_of("hostile", key));
+  ASSERT_EQ(launcher.alive.size(), 4u);
+  (void)run(job_of("third", "its"));
+  EXPECT_EQ(run(job_of("victim", "mine")).reused, 1u);
+}
+
 TEST_F(ReusableSandboxesTest, RunsThatTakeLongGetMoreSandboxes) {
   launcher.script.hangs = true;
   std::vector<std::shared_ptr<Call>> calls;

@@ -38,9 +38,7 @@ SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions opti
                  [this](std::uint32_t sandboxes, std::uint64_t bytes) {
                    return make_room(sandboxes, bytes, nullptr);
                  },
-                 [this](const SandboxRequest& request) {
-                   return is_within_share(request) && budget_.fits_pids(promised_pids(request));
-                 }},
+                 [this](const SandboxRequest& request) { return may_have(request); }},
                 *this),
       filler_({io, budget_, launcher_, templates_, pools_, creator_, options_}, *this),
       gone_at_(options_.now()),
@@ -172,10 +170,7 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
     answer(*waiter, std::move(idle));
     return true;
   }
-  if (!pressure_.full_reason().empty() || !is_within_share(request) ||
-      !budget_.fits_pids(promised_pids(request))) {
-    return false;
-  }
+  if (!pressure_.full_reason().empty() || !may_have(request)) return false;
   if (request.session) return serve_session(waiter, status);
   // Without a runtime to fork, a sandbox of its own is all there is.
   if (!request.reuse.empty() && templates_.request_runtime(name)) {
@@ -186,7 +181,7 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
   const Way way = way_for(request, status);
   if (way.pooled) {
     const PoolBounds bounds{status.description.pool_min, status.description.pool_max};
-    Pool* pool = pools_.find_or_add(request.key, bounds);
+    Pool* pool = pools_.find_or_add(request.key, bounds, request.owner);
     if (pool != nullptr &&
         (pool->idle(pool_kind(request)) > 0 || options_.now() >= pool->not_before)) {
       return serve_from(*pool, waiter, status);

@@ -115,6 +115,17 @@ class SandboxAllocator final : private LauncherLink::Listener, private PoolFille
   bool has_its_share(const std::string& owner) const;
   // With this request the owner still leaves room for others.
   bool is_within_share(const SandboxRequest& request) const;
+  // The same, and there are processes for it. Reusable sandboxes that are idle make room: they
+  // count as their owner's as long as they are kept.
+  bool may_have(const SandboxRequest& request) {
+    while (!is_within_share(request)) {
+      if (!reusable_.drop_one_of(request.owner)) return false;
+    }
+    while (!budget_.fits_pids(promised_pids(request))) {
+      if (!reusable_.drop_one()) return false;
+    }
+    return true;
+  }
   std::uint64_t promised(const SandboxRequest& request) const {
     const std::uint64_t bytes = bytes_of(request.limits);
     return request.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;

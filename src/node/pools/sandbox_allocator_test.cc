@@ -305,6 +305,33 @@ TEST_F(SandboxAllocatorTest, RunsGetNoMoreProcessesThanThereAreForThem) {
   for (const auto& call : calls) call->cancel->cancel();
 }
 
+TEST_F(SandboxAllocatorTest, AnOwnerWithManyPoolsLeavesPlacesToOthers) {
+  options.max_pools = 3;
+  std::vector<TemplateStatus> templates;
+  for (const char* name : {"t0", "t1", "t2", "t3", "t4"}) {
+    templates.push_back(status_of(name, RuntimeKind::kNone, 0, 4));
+  }
+  begin(std::move(templates));
+  const auto run_in = [this](const std::string& name, const std::string& owner) {
+    RunJob job = shell();
+    job.template_name = name;
+    job.owner = owner;
+    EXPECT_TRUE(*finish(job)->result);
+    now += milliseconds(10);
+  };
+  for (const std::string name : {"t0", "t1", "t2"}) {
+    run_in(name, "hostile");
+    until([&] { return pool(name).idle > 0 && pool(name).making == 0; });
+  }
+  run_in("t3", "victim");
+  EXPECT_EQ(pool("t3").template_name, "t3");
+  EXPECT_EQ(pool("t0").template_name, "") << "the one that was not used for longest";
+  until([&] { return pool("t3").idle > 0 && pool("t3").making == 0; });
+  // Two and one: no owner has many more than another.
+  run_in("t4", "victim");
+  EXPECT_EQ(pool("t4").template_name, "");
+}
+
 TEST_F(SandboxAllocatorTest, AFullHostAdmitsNothingUntilItHasRoom) {
   HostSample sample{.stalled_percent = 0.0, .total_bytes = 32u << 20, .available_bytes = 100};
   options.host_sample = [&sample] { return sample; };

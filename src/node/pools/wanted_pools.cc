@@ -66,7 +66,7 @@ Pool* WantedPools::pool_for_session(const SandboxRequest& request, const Templat
 }
 
 Pool* WantedPools::add(const SessionPools::Wanted& wanted) {
-  Pool* pool = pools_.find_or_add(wanted.key, wanted.bounds);
+  Pool* pool = pools_.find_or_add(wanted.key, wanted.bounds, wanted.session.project);
   if (pool != nullptr && !pool->session) pool->session = wanted.session;
   return pool;
 }

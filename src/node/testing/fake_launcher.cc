@@ -215,12 +215,27 @@ bool FakeLauncher::on_layers(const wire::LauncherRequest& request) {
   } else if (const auto* drop = std::get_if<wire::DropLayer>(&request)) {
     answer(drop->seq, layers.erase(drop->id) > 0);
   } else if (const auto* listing = std::get_if<wire::ListLayers>(&request)) {
-    for (const auto& [id, record] : layers) say(wire::LayerListed{listing->seq, record});
-    answer(listing->seq, true);
+    // As the real one: one list at a time.
+    if (held_list_) {
+      say(wire::SandboxRefused{listing->seq, Errc::kConflict, 0, "a list is being sent"});
+      return true;
+    }
+    ++lists;
+    held_list_ = listing->seq;
+    if (!holds_lists) release_list();
   } else {
     return false;
   }
   return true;
+}
+
+void FakeLauncher::release_list() {
+  const std::uint32_t seq = *std::exchange(held_list_, std::nullopt);
+  wire::SandboxRefused refused = refuses_layers.value_or(wire::SandboxRefused{});
+  refused.seq = seq;
+  if (refuses_layers) return say(refused);
+  for (const auto& [id, record] : layers) say(wire::LayerListed{seq, record});
+  say(wire::Done{seq});
 }
 
 void FakeLauncher::lend(const wire::LendNetwork& request) {

@@ -75,8 +75,10 @@ class FakeLauncher {
   std::optional<wire::SandboxRefused> refuses_lending;
   std::optional<wire::SandboxRefused> refuses_layers;  // everything that is asked of them
   std::map<std::string, LayerRecord> layers;           // that it keeps, by id
-  wire::HostMeasured host;                             // what all sandboxes use together
-  std::uint32_t oom_kills = 1;                         // of every session
+  bool holds_lists = false;                            // of layers, until release_list()
+  void release_list();
+  wire::HostMeasured host;      // what all sandboxes use together
+  std::uint32_t oom_kills = 1;  // of every session
 
   // What was seen.
   int created = 0;
@@ -99,6 +101,7 @@ class FakeLauncher {
   std::vector<NetworkStage> networks;                         // of each making, in order
   std::vector<std::string> brought_up;                        // ids: taken with their network
   std::vector<std::pair<std::string, bool>> made_with_layer;  // and whether it was a new one
+  int lists = 0;                                              // of layers
   int lent = 0;
   bool reused = false;  // a sandbox was asked for a second program
 
@@ -132,6 +135,7 @@ class FakeLauncher {
   void start(const std::shared_ptr<Agent>& agent, bool runtime);
   void close(Agent& agent);
 
+  std::optional<std::uint32_t> held_list_;
   struct Link;
   boost::asio::io_context& io_;
   std::shared_ptr<Link> link_;

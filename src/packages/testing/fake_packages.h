@@ -47,6 +47,7 @@ class FakeLayers final : public node::LayerService {
   }
   Task<std::vector<LayerRecord>> list_layers() override {
     ++listed;
+    if (before_list) co_await before_list();
     if (refuses) co_return fail(*refuses);
     std::vector<LayerRecord> records;
     for (const auto& [id, record] : all) {
@@ -60,6 +61,7 @@ class FakeLayers final : public node::LayerService {
   std::set<std::string> in_use;
   std::vector<std::string> dropped;
   std::optional<Error> refuses;  // everything
+  std::function<asio::awaitable<void>()> before_list;
   int listed = 0;
   int noted = 0;
 };

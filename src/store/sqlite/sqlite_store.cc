@@ -33,6 +33,12 @@ class SqliteStore::Impl {
     thread.ask<T>(project, std::move(job), std::move(done));
   }
 
+  // Of a key; the server's own turn if there is none.
+  std::string project_of(const KeyId& key) const {
+    const std::optional<KeyRecord> record = worker->ring.find(key);
+    return record ? record->project : std::string(kServer);
+  }
+
   // The same in the server's own turn.
   template <class T>
   void ask(std::function<Result<T>(SqliteWorker&)> work, Callback<T> done) {
@@ -121,8 +127,9 @@ void SqliteStore::revoke_key(std::optional<std::string> project, KeyId id, Callb
 }
 
 void SqliteStore::add_sign_in(NewSignIn sign_in, Callback<SignIn> done) {
-  impl_->ask<SignIn>(
-      [sign_in = std::move(sign_in)](SqliteWorker& w) { return w.add_sign_in(sign_in); },
+  const std::string project = impl_->project_of(sign_in.key);
+  impl_->ask_for<SignIn>(
+      project, [sign_in = std::move(sign_in)](SqliteWorker& w) { return w.add_sign_in(sign_in); },
       std::move(done));
 }
 
@@ -138,11 +145,11 @@ std::optional<Store::SignedIn> SqliteStore::find_session(const std::string& dige
 void SqliteStore::end_session(const std::string& digest, Callback<> done) {
   SqliteWorker& worker = *impl_->worker;
   // Here and not on the store's thread: the next request with this cookie is refused already.
-  if (!worker.sign_ins.take(digest, SignInKind::kSession, worker.now_ms())) {
-    return impl_->thread.answer<void>(done, {});
-  }
-  impl_->ask<void>([digest](SqliteWorker& w) { return w.remove_sign_ins({digest}); },
-                   std::move(done));
+  const auto ended = worker.sign_ins.take(digest, SignInKind::kSession, worker.now_ms());
+  if (!ended) return impl_->thread.answer<void>(done, {});
+  impl_->ask_for<void>(
+      impl_->project_of(ended->key),
+      [digest](SqliteWorker& w) { return w.remove_sign_ins({digest}); }, std::move(done));
 }
 
 void SqliteStore::take_link(const std::string& digest, Callback<SignedIn> done) {
@@ -152,7 +159,9 @@ void SqliteStore::take_link(const std::string& digest, Callback<SignedIn> done) 
   if (!found) return impl_->thread.answer<SignedIn>(done, fail(Error(gone)));
   auto who = worker.ring.principal_of(found->key, wall_clock_ms());
   if (!who) return impl_->thread.answer<SignedIn>(done, fail(Error(gone)));
-  impl_->ask<SignedIn>(
+  const std::string project = who->project;
+  impl_->ask_for<SignedIn>(
+      project,
       [digest,
        taken = SignedIn{std::move(*found), std::move(*who)}](SqliteWorker& w) -> Result<SignedIn> {
         TRY_OK(w.remove_sign_ins({digest}));
@@ -302,9 +311,13 @@ void SqliteStore::list_sessions(std::string project, SessionFilter filter,
 }
 
 void SqliteStore::add_snapshot(SnapshotRecord snapshot, Callback<> done) {
-  impl_->ask<void>([snapshot = std::move(snapshot)](
-                       SqliteWorker& w) { return w.noticed(w.snapshots.insert(snapshot)); },
-                   std::move(done));
+  const std::string owner = snapshot.project;
+  impl_->ask_for<void>(
+      owner,
+      [snapshot = std::move(snapshot)](SqliteWorker& w) {
+        return w.noticed(w.snapshots.insert(snapshot));
+      },
+      std::move(done));
 }
 
 void SqliteStore::remove_snapshot(SnapshotId id, Callback<> done) {
@@ -330,7 +343,9 @@ void SqliteStore::set_snapshot_layer(SnapshotId id, std::string layer, Callback<
 }
 
 void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
-  impl_->ask<void>(
+  const std::string owner = made.project;
+  impl_->ask_for<void>(
+      owner,
       [made = std::move(made)](SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
       std::move(done));
 }
