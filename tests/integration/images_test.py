@@ -108,7 +108,8 @@ class Running(Images):
         self.assertEqual(self.printed("test:1", "pwd", workdir="/bin"), "/bin\n")
         self.assertEqual(self.printed("test:1", "echo $SAID", env={"SAID": "by the caller"}), "by the caller\n")
         # Nothing of the host is there.
-        self.assertEqual(self.printed("test:1", "ls /usr; ls /"), "bin\ndev\netc\nhome\nproc\nroot\nsrv\nsys\ntmp\nusr\n")
+        self.assertEqual(self.printed("test:1", "ls /usr; ls /"), "bin\ndev\netc\nhome\nopt\nproc\nroot\nsrv\nsys\ntmp\nusr\n")
+        self.assertEqual(self.printed("test:1", "ls /opt"), "glovebox\n", "our runtimes lie over it")
         self.assertEqual(self.printed("test:1", "cat /etc/resolv.conf").split()[0], "nameserver")
 
     def test_root_in_a_run_has_no_capabilities(self):
