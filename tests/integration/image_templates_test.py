@@ -10,11 +10,15 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "sdk", "python"))
 import python_images
 import sealed
 import server
+from assistant import Assistant
 from image_archives import busybox_layer, compiled, docker_archive
 from session import Session
+
+import glovebox
 
 PATH = "PATH=/app/bin:/bin"
 WHO = "import only_here, sys; print(only_here.WHERE, sys.executable)"
@@ -126,6 +130,23 @@ class Templates(Images):
         self.assertEqual(self.run_ok(template="plain", language="python", code=WHO)["stdout"],
                          "in the image /app/bin/python3\n")
 
+    @unittest.skipUnless(os.path.exists("/usr/bin/node"), "node is not installed")
+    def test_an_images_own_node_waits(self):
+        self.load(docker_archive([python_images.node_layer().bytes()], Env=[PATH]))
+        self.create("js", **{"from": "node"})
+        run = {"template": "js", "code": "console.log(process.execPath, process.argv.length); 6 * 7", "args": ["x"]}
+        first = self.run_ok(**run)
+        self.assertEqual(first["stdout"].split()[0], "/app/bin/node")
+        self.assertTrue(sealed.wait_until(lambda: self.run_ok(**run)["warm"], 60), self.run_ok(**run))
+        answer = self.run_ok(**run)
+        self.assertEqual((answer["stdout"], answer["result"]), (first["stdout"], first["result"]))
+        # Where it has none, the code is refused, also after the sandboxes that cannot be made.
+        self.load(docker_archive([busybox_layer().bytes()], names=["bare:1"]))
+        self.create("none", profile={"image": "bare:1"}, **{"from": "node"})
+        for _ in range(3):
+            self.assert_refused(self.client.post_run(template="none", code="1"), 400, "program_not_found")
+        self.assertEqual(self.run_ok(template="none", command=["/bin/echo", "x"])["stdout"], "x\n")
+
     def test_an_image_by_itself_is_soon_warm(self):
         self.load_python()
         run = {"language": "python", "code": WHO, "profile": {"image": "test:1"}}
@@ -222,6 +243,50 @@ class Sessions(Images):
                 "code": "import only_here\ndef handler(event, context): return [only_here.WHERE, event['n'] * 2]"}
         answer = self.client.call("POST", "/v1/functions/invoke", call)
         self.assertEqual((answer.status, answer.json["result"]), (200, ["in the image", 8]), answer)
+
+
+def where(number):
+    import only_here
+
+    return [only_here.WHERE, number * 2]
+
+
+class Clients(Images):
+    def setUp(self):
+        super().setUp()
+        self.ours = {"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key}
+
+    def test_the_command_line(self):
+        def glovebox(*words, status=0):
+            done = sealed.glovebox(*words, env=self.ours)
+            self.assertEqual(done.returncode, status, done)
+            return done.stdout.decode()
+
+        self.load_python()
+        self.assertEqual(glovebox("template", "create", "warm", "--image", "test:1", "--preload", "only_here"), "warm\n")
+        self.assertIn("test:1", glovebox("template", "show", "warm"))
+        self.assertEqual(glovebox("run", "--server", self.server.url, "--template", "warm", "-c", WHO),
+                         "in the image /app/bin/python3\n")
+        glovebox("template", "create", "other", "--image", "missing:1", "--pull", "never", status=1)
+        glovebox("template", "create", "other", "--pull", "never", "--from", "base", status=2)
+
+    def test_the_python_sdk(self):
+        self.load_python()
+        client = glovebox.Client(url=self.server.url, api_key=self.server.key)
+        self.addCleanup(client.close)
+        made = client.templates.create("warm", image="test:1", preload=["only_here"])
+        self.assertEqual((made.image, made.base), ("test:1", "python"))
+        for options in ({"image": "test:1"}, {"template": "warm"}):
+            sent = glovebox.sandboxed(client=client, **options)(where)
+            self.assertEqual(sent(4), ["in the image", 8], options)
+        result = client.run("import only_here; only_here.WHERE", image="test:1")
+        self.assertEqual(result.result["application/json"], "in the image")
+
+    def test_an_assistant(self):
+        self.load_python()
+        with Assistant("--image", "test:1", env=self.ours) as assistant:
+            self.assertIn("image", assistant.begin()["result"]["instructions"])
+            self.assertIn("in the image", assistant.text("run_code", code=WHO))
 
 
 ROOTS = os.environ.get("GBX_PYTHON_ROOTS", "")

@@ -1,4 +1,4 @@
-# Images with an interpreter of their own: the host's Python, copied to a place where the host has none.
+# Images with an interpreter of their own: the host's Python or Node, copied to a place where the host has none.
 import os
 import re
 import shutil
@@ -35,6 +35,13 @@ def python_layer(layer=None, python="/usr/bin/python3"):
     for path in sorted(needed):
         layer.program(path[1:], os.path.realpath(path))
     layer.file(f"{PREFIX}/lib/{os.path.basename(program)}/only_here.py", "WHERE = 'in the image'\n")
+    return layer
+
+
+def node_layer():
+    layer = busybox_layer().program(f"{PREFIX}/bin/node", os.path.realpath("/usr/bin/node"))
+    for path in libraries_of("/usr/bin/node"):
+        layer.program(path[1:], os.path.realpath(path))
     return layer
 
 
