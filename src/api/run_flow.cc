@@ -104,6 +104,7 @@ void use_packages(RunHeader& run, RunPlan& plan, packages::PreparedPackages prep
                                           .built = prepared.built,
                                           .waited = prepared.waited,
                                           .cold_because = std::move(prepared.cold_because)};
+  if (!plan.cold_because.empty()) run.packages->cold_because = std::move(plan.cold_because);
 }
 
 std::string code_in(const Response& refusal) {

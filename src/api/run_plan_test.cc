@@ -97,10 +97,30 @@ TEST(RunPlan, AnImagesConfigurationIsHonoured) {
                                R"({"language":"python","code":"1","args":["z"],"workdir":"/w",
                                    "env":{"A":"caller"},"profile":{"image":"x:1"}})",
                                config);
-  EXPECT_THAT(code->job.exec->argv, ElementsAre("python3", "-c", "1", "z"));
-  EXPECT_EQ(code->job.exec->workdir, "/w");
-  EXPECT_THAT(code->job.exec->env, Contains("A=caller"));
-  EXPECT_THAT(code->job.exec->env, Not(Contains("A=image")));
+  ASSERT_TRUE(code) << code.error().message();
+  ASSERT_TRUE(code->job.job);
+  EXPECT_TRUE(code->job.image);
+  EXPECT_EQ(code->job.job->code, "1");
+  EXPECT_THAT(code->job.job->args, ElementsAre("z"));
+  EXPECT_EQ(code->job.job->workdir, "/w");
+  EXPECT_THAT(code->job.job->env, Contains("A=caller"));
+  EXPECT_THAT(code->job.job->env, Not(Contains("A=image")));
+  EXPECT_EQ(code->set->definition.from, "python");
+  EXPECT_THAT(code->set->definition.env, ElementsAre("PATH=/bin"));
+  // What waits is the usual user's.
+  EXPECT_TRUE(code->job.cold);
+  EXPECT_EQ(code->job.user, "app");
+  EXPECT_THAT(code->cold_because, HasSubstr("USER app"));
+  const auto usual = plan_image(
+      test, R"({"language":"python","code":"1","profile":{"image":"x:1"}})", {.user = "1000"});
+  EXPECT_FALSE(usual->job.cold);
+  EXPECT_EQ(usual->cold_because, "");
+
+  const auto shell =
+      plan_image(test, R"({"language":"shell","code":"ls","profile":{"image":"x:1"}})", config);
+  EXPECT_THAT(shell->job.exec->argv, ElementsAre("/bin/sh", "-c", "ls", "sh"));
+  EXPECT_EQ(shell->set->definition.from, "base");
+  EXPECT_THAT(shell->cold_because, HasSubstr("are started"));
 
   const auto root =
       plan_image(test, R"({"command":"x","profile":{"image":"x:1"}})", {.user = "0:0"});

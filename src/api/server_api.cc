@@ -55,7 +55,8 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       creation({on.session_services.creator, on.session_services.registry, on.templates, watcher,
                 preparation, on.images, on.usage, metrics}),
       execs({on.sessions, processes, oom_kills, memory_budget, responses}),
-      template_requests({authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
+      template_requests(
+          {authenticator, on.node, on.templates, on.snapshots, watcher, preparation, on.images}),
       planner(on.node, on.templates,
               {.engine = settings.engine,
                .min_grade = settings.min_grade,
@@ -100,9 +101,11 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       port_proxy(private_headers(e2b), key_forms(), private_cookies(settings)),
       port_links(settings.secret, !settings.origins.public_origin.empty()),
       port_routing(access, port_proxy, port_links, {&e2b}),
-      run_routes_({authenticator, watcher, planner, run_flow, on.images, bundles, worker}),
+      run_routes_(
+          {authenticator, watcher, planner, run_flow, on.images, on.templates, bundles, worker}),
       bundle_routes_({authenticator, bundles, worker}),
-      function_routes_({authenticator, watcher, planner, run_flow, worker}),
+      function_routes_(
+          {authenticator, watcher, planner, run_flow, on.images, on.templates, worker}),
       run_record_routes_({authenticator, on.store}),
       sandbox_routes_({authenticator, creation, on.store, on.session_services.registry,
                        on.session_services.lifecycle}),

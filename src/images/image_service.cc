@@ -367,6 +367,11 @@ Task<> ImageService::move_names(std::string id, std::string project,
 // ---- room --------------------------------------------------------------------------------------
 
 Task<> ImageService::drop(std::string id) {
+  const KeptImage* known = catalog_.find_id(id);
+  const std::string user = known != nullptr ? options_.kept_for(id, known->image.project) : "";
+  if (!user.empty()) {
+    co_return fail(Errc::kConflict, "the image is in use: " + user + " is made of it");
+  }
   // Idle templates of it are kept for the next request.
   const bool is_released = services_.packages.release_templates(id) > 0;
   const Clock::time_point deadline = Clock::now() + options_.drop_within;
@@ -477,6 +482,7 @@ Task<ImagePruneReport> ImageService::prune(ImagePrune prune) {
     if (prune.project != "*" && one->image.project != prune.project) continue;
     const std::int64_t since = now - std::max(one->layer.used_ms, one->layer.made_ms);
     if (prune.unused_for.count() > 0 && since < prune.unused_for.count()) continue;
+    if (!options_.kept_for(id, one->image.project).empty()) continue;
     const std::uint64_t bytes = one->layer.bytes;
     if (!prune.dry_run) {
       Result<> dropped = co_await drop(id);

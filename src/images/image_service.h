@@ -54,6 +54,10 @@ struct ImageServiceOptions {
   std::chrono::milliseconds drop_within{5'000};
   std::vector<config::ImageRegistry> registries{};  // that images may be pulled from
   std::chrono::milliseconds pull_timeout{1'800'000};
+  // The template or snapshot that is made of an image and keeps it, as "template NAME"; empty:
+  // none. Names of other projects than the image's own are not said.
+  std::function<std::string(const std::string& id, const std::string& project)> kept_for =
+      [](const auto&, const auto&) { return ""; };
 };
 
 struct LoadRequest {

@@ -345,8 +345,19 @@ Result<> serve(const config::LoadedSettings& loaded, FromSupervisor from_supervi
                                                              std::move(package_settings.service));
   packages->begin();
 
+  images::ImageServiceOptions of_images =
+      image_options(settings, resources.store_dir, std::move(registries));
+  of_images.kept_for = [&templates, &snapshots](const std::string& id, const std::string& project) {
+    if (const auto* made = templates.of_image(id)) {
+      return made->project == project ? "template " + made->name : "another project's template";
+    }
+    if (const auto* made = snapshots.of_image(id)) {
+      return made->project == project ? "snapshot " + made->id.str() : "another project's snapshot";
+    }
+    return std::string();
+  };
   images::ImageService images({io, node->sessions(), node->layers(), *packages},
-                              image_options(settings, resources.store_dir, std::move(registries)));
+                              std::move(of_images));
 
   sessions::SessionOptions options = session_options(settings);
   options.ceiling = ceiling;

@@ -62,8 +62,9 @@ struct TemplateDefinition {
   std::vector<std::string> env;      // "NAME=value", over its base's
   Limits limits;  // those that are marked as asked for; the others are its base's
   std::vector<std::string> layers{};  // ids of kept layers (model/layer.h), above its base's
-  // The kept layer of an image, in place of all files of the host and of its base's layers. Nothing
-  // of the image waits in its sandboxes: its programs are started. Not together with `layers`.
+  // The kept layer of an image, in place of all files of the host and of its base's layers. What
+  // waits for code, if its base has a runtime, is the image's own interpreter. Not together with
+  // `layers`.
   std::string image{};
   bool operator==(const TemplateDefinition&) const = default;
 };

@@ -192,7 +192,7 @@ Task<PreparedPackages> PackageLayerService::prepare_image(
          co_await templates_.ready(request.project, std::move(request.definition),
                                    std::move(report), std::move(cancel)));
   made.template_id = std::move(ready.id);
-  made.cold_because = "the programs of an image are started; no interpreter of it waits";
+  made.cold_because = std::move(ready.cold_because);
   made.hold = std::move(ready.hold);
   co_return made;
 }

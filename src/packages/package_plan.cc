@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/environment.h"
+#include "model/template_rules.h"
 
 namespace glovebox::packages {
 namespace {
@@ -96,24 +97,48 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
 }
 
 Result<ChosenTemplate> choose_image(const node::RunService& node, const std::string& project,
-                                    const ProfileRequest& profile) {
+                                    const ProfileRequest& profile, const ImageOrigin& origin) {
   if (!profile.image_use) {
     return fail(Errc::kInvalidArgument, "profile.image: cannot be used here");
   }
+  if (!profile.dependencies.empty()) {
+    return fail(Errc::kInvalidArgument,
+                "profile.dependencies: cannot be combined with an image yet");
+  }
   const ImageUse& image = *profile.image_use;
-  const std::string from = "base";
+  const std::string from = origin.own != nullptr ? origin.own->definition.from : origin.from;
   TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
   ChosenTemplate chosen;
   PackageSetRequest request;
   request.project = project;
-  request.definition.from = from;
-  request.definition.image = image.layer;
-  chosen.composed_ = base->description;
-  chosen.composed_->built_in = false;
-  chosen.composed_->language.clear();
-  chosen.composed_->env = joined_environment(base->description.env, image_environment(image));
+  std::vector<std::string> env =
+      joined_environment(base->description.env, image_environment(image));
+  if (origin.own != nullptr) {
+    chosen.own_id = origin.own->definition.id;
+    request.definition = image_definition(origin.own->definition, image);
+    chosen.composed_ = composed(base->description, origin.own->definition);
+    env = joined_environment(std::move(env), origin.own->definition.env);
+  } else {
+    request.definition.from = from;
+    request.definition = image_definition(std::move(request.definition), image);
+    chosen.composed_ = base->description;
+    chosen.composed_->built_in = false;
+    chosen.composed_->language.clear();
+  }
+  chosen.composed_->env = std::move(env);
   chosen.set = std::move(request);
   return chosen;
+}
+
+TemplateDefinition image_definition(TemplateDefinition definition, const ImageUse& image) {
+  definition.image = image.layer;
+  const std::string path = variable_in(image.config.env, "PATH");
+  const std::string variable = "PATH=" + path;
+  const bool has_own = !variable_in(definition.env, "PATH").empty();
+  const bool fits =
+      variable.size() <= kMaxTemplateVariable && definition.env.size() < kMaxTemplateEnv;
+  if (!path.empty() && !has_own && fits) definition.env.push_back(variable);
+  return definition;
 }
 
 Result<ChosenTemplate> choose_template_with(const node::RunService& node,
@@ -123,6 +148,10 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node,
   ChosenTemplate chosen;
   const store::TemplateRecord* own =
       own_templates != nullptr ? own_templates->find(project, name) : nullptr;
+  if (own != nullptr && !own->definition.image.empty()) {
+    return fail(Errc::kInvalidArgument,
+                "template: \"" + name + "\" is made of an image and cannot be used here");
+  }
   if (own != nullptr) chosen.own_id = own->definition.id;
   const bool is_whole = own == nullptr || own->snapshot.empty();
   const bool has_set =

@@ -16,6 +16,12 @@
 
 namespace glovebox::packages {
 
+// Where the image of a request comes from.
+struct ImageOrigin {
+  const store::TemplateRecord* own = nullptr;  // a template of the project that is made of it
+  std::string from = "base";                   // without one: the template whose runtime it has
+};
+
 class ChosenTemplate {
  public:
   std::string own_id;                    // of a project's own template; else empty
@@ -26,7 +32,7 @@ class ChosenTemplate {
 
  private:
   friend Result<ChosenTemplate> choose_image(const node::RunService&, const std::string&,
-                                             const ProfileRequest&);
+                                             const ProfileRequest&, const ImageOrigin&);
   friend Result<ChosenTemplate> choose_template_with(const node::RunService&,
                                                      const templates::ProjectTemplates*,
                                                      const std::string&, const std::string&,
@@ -42,10 +48,13 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked);
 
-// The template of a run or sandbox whose profile names an image. kInvalidArgument: its name was not
-// resolved, because this kind of request may not name one.
+// The template of a run or sandbox whose profile or template names an image. kInvalidArgument: its
+// name was not resolved, because this kind of request may not name one.
 Result<ChosenTemplate> choose_image(const node::RunService& node, const std::string& project,
-                                    const ProfileRequest& profile);
+                                    const ProfileRequest& profile, const ImageOrigin& origin = {});
+// A template's definition as the launcher is told it: with the image's tree, and its PATH, on which
+// the interpreter is searched. Templates may not set what the dynamic linker reads.
+TemplateDefinition image_definition(TemplateDefinition definition, const ImageUse& image);
 
 // The union. kInvalidArgument: one has a lock, and the other adds packages.
 Result<Dependencies> joined_dependencies(const Dependencies& first, const Dependencies& second);

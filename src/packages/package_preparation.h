@@ -38,10 +38,10 @@ class PackagePreparation {
                                  std::shared_ptr<node::CancelFlag> cancel, ProgressSink& sink);
 
  private:
-  // The template or snapshot that a request is for.
+  // The template or snapshot that a request is for. A template of an image keeps its image.
   struct Origin {
     explicit Origin(const PackageSetRequest& request)
-        : template_id(request.definition.id),
+        : template_id(request.definition.image.empty() ? request.definition.id : ""),
           snapshot(request.snapshot),
           kept_layer(request.kept_layer) {}
     std::string template_id;

@@ -22,6 +22,19 @@ bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
                                                 layer) != definition.layers.end();
 }
 
+// The interpreter of an image that a request names by itself: the first run does not wait for it.
+bool is_started_beside(const TemplateDefinition& definition, bool is_derived) {
+  return is_derived && !definition.image.empty();
+}
+
+// Empty: an interpreter waits, or none ever does.
+std::string why_cold(const TemplateStatus* status) {
+  if (status != nullptr && !status->error.empty()) return status->error;
+  const bool has_none = status != nullptr && status->description.runtime != RuntimeKind::kPython;
+  const bool is_ready = status != nullptr && status->state == RuntimeState::kReady;
+  return has_none || is_ready ? "" : "its interpreter is being started";
+}
+
 }  // namespace
 
 Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
@@ -49,10 +62,12 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
       const TemplateStatus* status = service_.find(definition.id);
       Ready at_once{definition.id, "", entry};
       if (status->state == RuntimeState::kReady) co_return at_once;
-      // Nothing of an image waits.
-      if (!definition.image.empty()) co_return at_once;
-      at_once.cold_because = status->error;
+      const bool never_waits = status->description.runtime != RuntimeKind::kPython;
+      if (!definition.image.empty() && never_waits) co_return at_once;
+      at_once.cold_because = why_cold(status);
+      const bool is_starting = status->state == RuntimeState::kStarting;
       if (status->state == RuntimeState::kFailed) co_return at_once;
+      if (is_started_beside(definition, is_derived) && is_starting) co_return at_once;
     }
     struct Busy {
       Entry& entry;
@@ -73,9 +88,9 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(
       if (is_taken && attempt + 1 < kMostWarmAttempts) continue;
       co_return fail(std::move(defined.error()));
     }
-    if (!definition.image.empty()) {
+    if (is_started_beside(definition, is_derived)) {
       entry->used = options_.now();
-      Ready made{definition.id, "", entry};
+      Ready made{definition.id, why_cold(service_.find(definition.id)), entry};
       co_return made;
     }
     CO_TRY(std::string cold_because, co_await warm(entry, cancel));

@@ -79,6 +79,46 @@ TEST_F(PackageSetTemplatesTest, RunsColdIfNotReadyInTime) {
   EXPECT_NE(first->cold_because, "");
 }
 
+TEST_F(PackageSetTemplatesTest, AnImageByItselfIsNotWaitedFor) {
+  TemplateDefinition wanted;
+  wanted.from = "python";
+  wanted.image = std::string(32, 'a');
+  service.state = RuntimeState::kStarting;
+  const auto first = ready(wanted);
+  ASSERT_TRUE(first);
+  EXPECT_NE(first->cold_because.find("being started"), std::string::npos);
+  EXPECT_NE(ready(wanted)->cold_because, "");
+  EXPECT_EQ(service.asked.size(), 1u) << "it is on its way";
+  service.known[first->id].state = RuntimeState::kReady;
+  EXPECT_EQ(ready(wanted)->cold_because, "");
+  service.known[first->id].state = RuntimeState::kIdle;
+  EXPECT_NE(ready(wanted)->cold_because, "");
+  EXPECT_EQ(service.asked.size(), 2u) << "it is started again";
+}
+
+TEST_F(PackageSetTemplatesTest, AProjectsTemplateOfAnImageIsWaitedFor) {
+  TemplateDefinition wanted;
+  wanted.id = make_dynamic_template_id();
+  wanted.from = "python";
+  wanted.image = std::string(32, 'a');
+  service.state = RuntimeState::kFailed;
+  service.error = "execute python3: No such file or directory";
+  EXPECT_EQ(ready(wanted)->cold_because, service.error);
+  EXPECT_EQ(ready(wanted)->cold_because, service.error);
+  EXPECT_EQ(service.asked.size(), 1u);
+}
+
+TEST_F(PackageSetTemplatesTest, NothingOfAnImageWaitsWithoutARuntime) {
+  TemplateDefinition wanted;
+  wanted.from = "base";
+  wanted.image = std::string(32, 'a');
+  service.runtime = RuntimeKind::kNone;
+  service.state = RuntimeState::kIdle;
+  EXPECT_EQ(ready(wanted)->cold_because, "");
+  EXPECT_EQ(ready(wanted)->cold_because, "");
+  EXPECT_EQ(service.asked.size(), 1u);
+}
+
 TEST_F(PackageSetTemplatesTest, AnIdleInterpreterIsStartedAgain) {
   auto first = ready(of('a'));
   ASSERT_TRUE(first);

@@ -54,6 +54,28 @@ TEST(Host, ProbingLeavesNothingBehind) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
+TEST(Host, WhatImagesNeedIsSaid) {
+  const auto of_images = [](const HostFacts& host) {
+    std::vector<std::string> texts;
+    for (const Finding& finding : explain_host(host)) {
+      if (finding.area == "images") texts.push_back(finding.detail + " | " + finding.fix);
+    }
+    return texts;
+  };
+  HostFacts host;
+  host.kernel.euid = 0;
+  host.mounts.idmapped = Attempt::worked();
+  host.programs.runtimes = {{.name = "python3", .path = "/usr/bin/python3", .version = "3.11"}};
+  host.landlock.abi = 5;
+  ASSERT_EQ(of_images(host).size(), 2u);
+  EXPECT_EQ(of_images(host)[0], "possible, from the registries in images.registries | ");
+  EXPECT_THAT(of_images(host)[1], ::testing::HasSubstr("start cold"));
+  host.programs.runtimes[0].version.clear();
+  EXPECT_THAT(of_images(host)[0], ::testing::HasSubstr("not pulled"));
+  host.kernel.euid = 1000;
+  EXPECT_THAT(of_images(host)[0], ::testing::HasSubstr("as root"));
+}
+
 TEST(Host, EveryFindingIsOneLineAndEveryMissingOneHasAFix) {
   const Findings findings = explain_host(probe_host());
   EXPECT_GT(findings.size(), 20u);

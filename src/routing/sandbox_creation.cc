@@ -31,6 +31,20 @@ void SandboxCreation::resolve_snapshot_template(const std::string& project,
   wanted.template_name.clear();
 }
 
+Task<> SandboxCreation::find_image(std::string project, sessions::CreateRequest& wanted) const {
+  if (!wanted.profile.image.empty()) {
+    CO_TRY(wanted.profile.image_use, co_await deps_.images.use(project, wanted.profile.image));
+    co_return Result<>();
+  }
+  // requirements_of() says what is wrong with the request.
+  const auto made_of = deps_.creator.image_of(wanted, project);
+  if (!made_of || !*made_of) co_return Result<>();
+  CO_TRY(ImageUse image, co_await deps_.images.use(std::move(project), (*made_of)->id));
+  image.name = (*made_of)->name;
+  wanted.profile.image_use = std::move(image);
+  co_return Result<>();
+}
+
 http::Response SandboxCreation::counted(http::Response refusal, const std::string& project) {
   deps_.metrics.count_refusal(code_of(refusal), project);
   return refusal;
@@ -41,13 +55,9 @@ asio::awaitable<CreationResult> SandboxCreation::create(http::Request& request, 
   CreationResult creation;
   co_await deps_.watcher.wait_until_known();
   resolve_snapshot_template(caller.project, wanted);
-  if (!wanted.profile.image.empty()) {
-    auto image = co_await deps_.images.use(caller.project, wanted.profile.image);
-    if (!image) {
-      creation.refusal = counted(refuse_image_use(image.error()), caller.project);
-      co_return creation;
-    }
-    wanted.profile.image_use = std::move(*image);
+  if (auto found = co_await find_image(caller.project, wanted); !found) {
+    creation.refusal = counted(refuse_image_use(found.error()), caller.project);
+    co_return creation;
   }
   auto needed = deps_.creator.requirements_of(wanted, caller.project);
   if (!needed) {

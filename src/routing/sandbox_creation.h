@@ -45,6 +45,8 @@ class SandboxCreation {
  private:
   // Replaces a template that refers to a snapshot by that snapshot.
   void resolve_snapshot_template(const std::string& project, sessions::CreateRequest& wanted) const;
+  // Of the request, or of its template or snapshot. `wanted` outlives the call.
+  Task<> find_image(std::string project, sessions::CreateRequest& wanted) const;
   http::Response counted(http::Response refusal, const std::string& project);
 
   const Dependencies deps_;

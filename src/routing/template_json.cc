@@ -54,6 +54,7 @@ json::object template_json(const TemplateStatus& status) {
       {"env", nullptr},
       {"dependencies", nullptr},
       {"snapshot", nullptr},
+      {"image", nullptr},
       {"created_at", nullptr}};
   object["error"] = wire::text_or_null(status.error);
   return object;
@@ -72,6 +73,7 @@ json::object project_template_json(const templates::ProjectTemplates& templates,
   object["env"] = std::move(env);
   object["dependencies"] = packages::dependencies_json(made.dependencies);
   if (!made.snapshot.empty()) object["snapshot"] = made.snapshot;
+  if (!made.image_name.empty()) object["image"] = to_utf8(made.image_name);
   object["session_pool"] = {{"min", made.session_pool.min}, {"max", made.session_pool.max}};
   object["created_at"] = utc_text(made.created_ms);
   return object;

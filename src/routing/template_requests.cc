@@ -19,10 +19,11 @@ namespace json = boost::json;
 using http::Request;
 using http::Response;
 
-// The packages of a template that is being created.
+// The packages or the image of a template that is being created.
 struct TemplatePackages {
   packages::PackagePreparation& preparation;
   std::shared_ptr<node::CancelFlag> cancel;
+  std::optional<ImageUse> image{};
   bool failed = false;
   std::shared_ptr<void> hold{};  // until the template is stored
 
@@ -31,11 +32,12 @@ struct TemplatePackages {
     wanted.project = made.project;
     wanted.key_id = made.key_id;
     wanted.definition = made.definition;
+    if (image) wanted.definition = packages::image_definition(made.definition, *image);
     wanted.dependencies = made.dependencies;
     auto prepared = co_await preparation.prepare(std::move(wanted), cancel);
     failed = !prepared;
     if (!prepared) co_return fail(std::move(prepared.error()));
-    made.layer = prepared->layer_id;
+    if (!image) made.layer = prepared->layer_id;
     hold = std::move(prepared->hold);
     co_return Result<>();
   }
@@ -122,7 +124,16 @@ Task<Response> TemplateRequests::create_of_base(Request& request, Caller caller,
   if (!checked) co_return Response::refuse(403, "key_limit", checked.error().message());
   TemplatePackages wanted_packages{deps_.preparation, std::make_shared<node::CancelFlag>()};
   templates::ProjectTemplates::Define define;
-  if (!wanted.dependencies.empty()) {
+  if (!wanted.image_name.empty()) {
+    auto image = co_await deps_.images.use(caller.project, wanted.image_name);
+    if (!image) co_return refuse_image_use(image.error());
+    wanted.definition.image = image->layer;
+    wanted_packages.image = std::move(*image);
+    request.on_disconnect([cancel = wanted_packages.cancel] { cancel->cancel(); });
+    define = [&wanted_packages](store::TemplateRecord& record) {
+      return wanted_packages.prepare(record);
+    };
+  } else if (!wanted.dependencies.empty()) {
     const auto fits = packages::choose_template_with(deps_.node, nullptr, caller.project,
                                                      wanted.definition.from, wanted.dependencies);
     if (!fits) co_return refuse_run(fits.error());

@@ -4,6 +4,7 @@
 
 #include "base/task.h"
 #include "http/message.h"
+#include "images/image_service.h"
 #include "node/runs/run_service.h"
 #include "packages/package_preparation.h"
 #include "routing/authenticator.h"
@@ -23,14 +24,15 @@ class TemplateRequests {
     snapshots::SnapshotStore& snapshots;
     templates::TemplateWatcher& watcher;
     packages::PackagePreparation& preparation;
+    images::ImageService& images;
   };
   explicit TemplateRequests(Dependencies dependencies) : deps_(dependencies) {}
 
   // {"templates": [...]}: the administrator's, except those whose name a template of the project
   // has too, and then the project's.
   Task<http::Response> list(const http::Request& request) const;
-  // 201 and the template. Its packages are installed first: a template whose packages cannot be
-  // installed is not created.
+  // 201 and the template. Its packages are installed first, or its image's interpreter is started:
+  // a template whose packages cannot be installed is not created.
   Task<http::Response> create(http::Request& request) const;
 
  private:

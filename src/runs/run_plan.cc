@@ -53,8 +53,26 @@ Result<EngineKind> choose_engine(const wire::RunRequest& request, EngineKind usu
               "engine: " + std::string(engine_name(*request.engine)) + ": " + std::string(refusal));
 }
 
+// What the code of an image's run is written in.
+std::string image_language(const Template& made_of, const wire::RunRequest& request) {
+  if (!request.code) return "";
+  return request.language.empty() ? made_of.language : request.language;
+}
+
+// The interpreter that waits is the usual user's, who is uid 1000.
+bool is_usual_user(const std::string& user) {
+  return user.empty() || user == "user" || user == "1000" || user == "1000:1000";
+}
+
+// Whose runtime an image gets that a request names.
+std::string image_base(const wire::RunRequest& request) {
+  if (request.code && request.language == "python") return "python";
+  return request.code && request.language == "javascript" ? "node" : "base";
+}
+
 // The image's own interpreter, or its shell, on its own PATH.
-Result<std::vector<std::string>> image_program(wire::RunRequest& request) {
+Result<std::vector<std::string>> image_program(const std::string& language,
+                                               wire::RunRequest& request) {
   const ImageConfig& config = request.profile.image_use->config;
   if (!request.code && !request.command.empty()) return std::move(request.command);
   if (!request.code) {
@@ -74,37 +92,61 @@ Result<std::vector<std::string>> image_program(wire::RunRequest& request) {
                 "program in files");
   }
   std::vector<std::string> argv = {"/bin/sh", "-c", std::move(*request.code), "sh"};
-  if (request.language == "python") argv = {"python3", "-c", std::move(argv[2])};
-  if (request.language == "javascript") argv = {"node", "-e", std::move(argv[2]), "--"};
+  if (language == "python") argv = {"python3", "-c", std::move(argv[2])};
+  if (language == "javascript") argv = {"node", "-e", std::move(argv[2]), "--"};
   argv.insert(argv.end(), request.args.begin(), request.args.end());
   return argv;
 }
 
-Result<> set_image_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
-  job.exec = ExecSpec{};
-  TRY(job.exec->argv, image_program(request));
-  job.exec->env = environment(made_of, request);
+wire::Job code_job(const Template& made_of, wire::RunRequest& request, std::string name) {
+  wire::Job job;
+  job.args = std::move(request.args);
+  job.name = std::move(name);
+  job.code = std::move(*request.code);
+  job.env = environment(made_of, request);
+  job.workdir = request.workdir;
+  return job;
+}
+
+Result<> set_image_program(const Template& made_of, wire::RunRequest& request, RunPlan& plan) {
+  node::RunJob& job = plan.job;
   const ImageConfig& config = request.profile.image_use->config;
-  const bool has_own = !request.has_workdir && !config.workdir.empty();
-  job.exec->workdir = has_own ? config.workdir : request.workdir;
+  if (!request.has_workdir && !config.workdir.empty()) request.workdir = config.workdir;
+  job.image = true;
+  job.user = config.user;
+  const std::string language = image_language(made_of, request);
+  const bool is_python = language == "python" && made_of.runtime == RuntimeKind::kPython;
+  const bool is_node = language == "javascript" && made_of.runtime == RuntimeKind::kNode;
+  if (is_python || is_node) {
+    job.job = code_job(made_of, request, is_node ? "main.js" : "main.py");
+    if (!is_usual_user(config.user)) {
+      job.cold = true;
+      plan.cold_because = "the image says USER " + config.user +
+                          "; an interpreter waits for the user with uid 1000 only";
+    }
+    return {};
+  }
+  plan.cold_because = "the programs of an image are started; only its Python and Node wait";
+  job.exec = ExecSpec{};
+  TRY(job.exec->argv, image_program(language, request));
+  job.exec->env = environment(made_of, request);
+  job.exec->workdir = request.workdir;
   job.exec->user = config.user;
   return {};
 }
 
 Result<> set_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
-  if (request.profile.image_use) return set_image_program(made_of, request, job);
+  if (!request.code && request.command.empty()) {
+    return fail(Errc::kInvalidArgument, "code: is missing (or give command)");
+  }
   if (!request.code) {
     job.exec = ExecSpec{};
     job.exec->argv = std::move(request.command);
   } else if (made_of.runtime == RuntimeKind::kNone) {
     TRY(job.exec, shell_script(request));
   } else {
-    job.job = wire::Job{};
-    job.job->args = std::move(request.args);
-    job.job->name = made_of.runtime == RuntimeKind::kNode ? "main.js" : "main.py";
-    job.job->code = std::move(*request.code);
-    job.job->env = environment(made_of, request);
-    job.job->workdir = request.workdir;
+    const bool is_node = made_of.runtime == RuntimeKind::kNode;
+    job.job = code_job(made_of, request, is_node ? "main.js" : "main.py");
     return {};
   }
   job.exec->env = environment(made_of, request);
@@ -120,6 +162,7 @@ Result<> check_reuse(const Profile& profile, const Template& made_of, const node
   if (!job.job || made_of.runtime != RuntimeKind::kPython) {
     return refuse("only Python code can share a sandbox with other runs");
   }
+  if (job.image) return refuse("cannot be combined with an image yet");
   if (job.cold) return refuse("cannot be combined with cold");
   if (job.engine != EngineKind::kJail) return refuse("needs the jail engine");
   if (!profile.net.is_none()) return refuse("cannot be combined with a network yet");
@@ -152,20 +195,22 @@ std::string reuse_key(const RunPlan& plan, const std::string& key_id) {
 
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
+  const bool is_image = request.profile.image_use || !request.profile.image.empty();
+  packages::ImageOrigin origin{.from = image_base(request)};
+  if (is_image && request.profile.image.empty()) origin.own = templates_.find(project, name);
   TRY(packages::ChosenTemplate chosen,
-      request.profile.image.empty()
-          ? packages::choose_template_with(node_, &templates_, project, name,
-                                           request.profile.dependencies)
-          : packages::choose_image(node_, project, request.profile));
+      is_image ? packages::choose_image(node_, project, request.profile, origin)
+               : packages::choose_template_with(node_, &templates_, project, name,
+                                                request.profile.dependencies));
   const Template& made_of = chosen.made_of();
-  if (request.code && !request.language.empty() && !made_of.language.empty() &&
+  if (!is_image && request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
     return fail(Errc::kInvalidArgument, "template: \"" + name + "\" runs " + made_of.language +
                                             ", not " + request.language);
   }
   RunPlan plan;
   plan.language = request.code ? made_of.language : "";
-  if (request.profile.image_use) plan.language = request.code ? request.language : "";
+  if (is_image) plan.language = image_language(made_of, request);
   const Profile profile = fill_in(request.profile, made_of.limits);
   plan.profile_hash = store::sha256_hex(canonical_text(profile));
   TRY_OK(net::check_reach(profile.net, settings_.ceiling));
@@ -180,8 +225,8 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
     job.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
   }
   if (settings_.keeps_code && request.code) plan.kept_code = *request.code;
-  TRY_OK(set_program(made_of, request, job));
   job.cold = request.cold;
+  TRY_OK(is_image ? set_image_program(made_of, request, plan) : set_program(made_of, request, job));
   plan.reuse = profile.reuse;
   if (plan.reuse != ReuseMode::kNever) TRY_OK(check_reuse(profile, made_of, job));
   job.stdin_bytes = std::move(request.stdin_bytes);
@@ -196,8 +241,7 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   }
   if (chosen.set && job.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported,
-                std::string(request.profile.image.empty() ? "profile.dependencies: the "
-                                                          : "profile.image: the ") +
+                std::string(is_image ? "profile.image: the " : "profile.dependencies: the ") +
                     std::string(engine_name(job.engine)) +
                     " engine supports neither packages nor images; use the jail engine");
   }

@@ -27,6 +27,8 @@ struct RunPlan {
   // Packages: the job has no template until this has been prepared.
   std::optional<packages::PackageSetRequest> set{};
   std::shared_ptr<void> set_hold{};  // keeps the prepared packages until the run has ended
+  // Why this run of an image starts cold, whatever waits; empty: it need not.
+  std::string cold_because{};
   ReuseMode reuse = ReuseMode::kNever;
 };
 

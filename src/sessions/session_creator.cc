@@ -152,6 +152,17 @@ Result<SessionPlan> SessionCreator::plan_of(
               "snapshot: it was made from the template \"" + name + "\", which no longer exists");
 }
 
+Result<std::optional<SessionCreator::NamedImage>> SessionCreator::image_of(
+    const CreateRequest& request, const std::string& project) const {
+  TRY(const auto snapshot, find_snapshot(request, project));
+  if (snapshot && !snapshot->image.empty())
+    return NamedImage{snapshot->image, snapshot->image_name};
+  const store::TemplateRecord* own =
+      snapshot ? nullptr : deps_.templates.find(project, request.template_name);
+  if (own == nullptr || own->definition.image.empty()) return std::nullopt;
+  return NamedImage{own->definition.image, own->image_name};
+}
+
 Result<SessionCreator::Requirements> SessionCreator::requirements_of(
     const CreateRequest& request, const std::string& project) const {
   TRY(const auto snapshot, find_snapshot(request, project));

@@ -54,6 +54,14 @@ class SessionCreator {
   Result<Requirements> requirements_of(const CreateRequest& request,
                                        const std::string& project) const;
 
+  // What the template or the snapshot of a request is made of; or nothing.
+  struct NamedImage {
+    std::string id;
+    std::string name;
+  };
+  Result<std::optional<NamedImage>> image_of(const CreateRequest& request,
+                                             const std::string& project) const;
+
   // Errors as SessionService::create_session's. `admission` is released when the session exists;
   // from then on its memory is counted as long as it lives. On cancellation it is destroyed.
   Task<CreatedSession> create(CreateRequest request, SessionOwner owner, store::Admission admission,

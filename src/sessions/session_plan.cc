@@ -31,14 +31,19 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
                                  std::optional<Grade> floor, const TemplateScope& scope) {
   TRY(const Dependencies asked,
       packages::joined_dependencies(scope.kept, request.profile.dependencies));
-  const bool is_image = !request.profile.image.empty();
-  if (is_image && (!request.template_name.empty() || !scope.snapshot.empty())) {
+  const bool names_image = !request.profile.image.empty();
+  const bool is_image = names_image || request.profile.image_use;
+  if (names_image && (!request.template_name.empty() || !scope.snapshot.empty())) {
     return fail(Errc::kInvalidArgument,
                 "profile.image: cannot be combined with a template or a snapshot");
   }
+  packages::ImageOrigin origin;
+  if (is_image && !names_image && scope.book != nullptr) {
+    origin.own = scope.book->find(scope.project, template_name);
+  }
   TRY(packages::ChosenTemplate chosen,
       is_image
-          ? packages::choose_image(node, scope.project, request.profile)
+          ? packages::choose_image(node, scope.project, request.profile, origin)
           : packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
   const Template& made_of = chosen.made_of();
   const Profile profile =
@@ -50,7 +55,7 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
     plan.template_id = chosen.own_id;
     plan.template_env = made_of.env;
   }
-  if (request.profile.image_use) {
+  if (request.profile.image_use && origin.own == nullptr) {
     plan.template_env = image_environment(*request.profile.image_use);
   }
   plan.template_name = std::move(template_name);

@@ -13,9 +13,8 @@ Task<store::SnapshotRecord> SessionSnapshots::take(std::string project, std::str
   const EntryUnlock unlock(entry);
   CO_TRY(std::shared_ptr<node::Session> session, registry_.use(project, id));
   const store::SessionRecord& record = entry->record;
-  if (!variable_in(record.env, kImageVariable).empty()) {
-    co_return fail(Errc::kUnsupported, "snapshots of sandboxes of images are not supported yet");
-  }
+  const std::string image_name = variable_in(record.env, kImageVariable);
+  const bool is_image = !image_name.empty();
   store::SnapshotRecord wanted{.project = record.project,
                                .name = std::move(name),
                                .sandbox = record.id.str(),
@@ -23,7 +22,9 @@ Task<store::SnapshotRecord> SessionSnapshots::take(std::string project, std::str
                                .template_id = record.template_id,
                                .created_ms = wall_clock_ms(),
                                .dependencies = record.dependencies,
-                               .layer = record.layer};
+                               .layer = is_image ? std::string() : record.layer,
+                               .image = is_image ? record.layer : std::string(),
+                               .image_name = image_name};
   Result<store::SnapshotRecord> kept =
       co_await store_.keep(std::move(session), std::move(wanted), cancel);
   if (!kept && is_over(record.state)) co_return fail(wrong_state(record.state));

@@ -197,6 +197,12 @@ const store::SnapshotRecord* SnapshotStore::of_layer(const std::string& layer) c
   return found == kept_.end() ? nullptr : &found->second;
 }
 
+const store::SnapshotRecord* SnapshotStore::of_image(const std::string& image) const {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& one) { return one.second.image == image; });
+  return found == kept_.end() ? nullptr : &found->second;
+}
+
 // One project must leave room for the others.
 Result<> SnapshotStore::check_share(const std::string& project, std::uint64_t more) const {
   if (options_.disk_ceiling == 0) return {};

@@ -47,6 +47,9 @@ class SnapshotStore {
   // A snapshot that was made with this layer; or null. Valid until the caller awaits something.
   const store::SnapshotRecord* of_layer(const std::string& layer) const;
 
+  // A snapshot of a sandbox of this image; or null. Valid until the caller awaits something.
+  const store::SnapshotRecord* of_image(const std::string& image) const;
+
   // Saves what the session has beyond its template. `wanted` lacks only the sizes.
   // kResourceExhausted: too many, too large, or the disk ceiling is reached.
   Task<store::SnapshotRecord> keep(std::shared_ptr<node::Session> session,

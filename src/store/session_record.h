@@ -129,6 +129,8 @@ struct SnapshotRecord {
   std::int64_t created_ms = 0;
   Dependencies dependencies{};  // of the sandbox it was made from: they are not in its content
   std::string layer{};          // that has them; or empty
+  std::string image{};          // the id of the image that it was made of; or empty
+  std::string image_name{};     // by which that was named
   bool operator==(const SnapshotRecord&) const = default;
 };
 

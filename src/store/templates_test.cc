@@ -29,6 +29,8 @@ TemplateRecord made(std::string project, std::string name) {
                          .host_packages = true};
   record.snapshot = "sn0123456789abcdefghij";
   record.layer = std::string(32, 'a');
+  record.definition.image = std::string(32, 'b');
+  record.image_name = "docker.io/library/python:3.13-slim";
   record.pool = {1, 8};
   record.session_pool = {2, 3};
   Limits& limits = record.definition.limits;
@@ -62,6 +64,8 @@ TEST_F(Templates, AreThereForTheNextServer) {
   plain.dependencies = {};
   plain.snapshot.clear();
   plain.layer.clear();
+  plain.definition.image.clear();
+  plain.image_name.clear();
   plain.pool.reset();
   plain.session_pool = {};
   for (const TemplateRecord& one : {first, second, plain}) {

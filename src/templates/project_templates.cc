@@ -25,10 +25,10 @@ struct Reserved {
   Keys::iterator at;
 };
 
-// The launcher never sees templates of snapshots; those with packages are defined when their
-// package set is prepared.
+// The launcher never sees templates of snapshots; those with packages or of an image are defined
+// when these are prepared.
 bool is_defined_at_load(const store::TemplateRecord& made) {
-  return made.dependencies.empty() && made.snapshot.empty();
+  return made.dependencies.empty() && made.snapshot.empty() && made.definition.image.empty();
 }
 
 TemplatePools pools_of(const store::TemplateRecord& made) {
@@ -237,6 +237,13 @@ const store::TemplateRecord* ProjectTemplates::of_layer(const std::string& layer
   return found == all_.end() ? nullptr : &found->second;
 }
 
+const store::TemplateRecord* ProjectTemplates::of_image(const std::string& image) const {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) {
+    return one.second.definition.image == image;
+  });
+  return found == all_.end() ? nullptr : &found->second;
+}
+
 // The status of the template that its sandboxes have before the snapshot is restored.
 TemplateStatus ProjectTemplates::status_of_snapshot(const store::TemplateRecord& made) const {
   const std::string& from = made.definition.from;
@@ -276,7 +283,7 @@ TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) co
     status.state = refusal || is_reported ? RuntimeState::kFailed : RuntimeState::kStarting;
     if (refusal) {
       status.error = refusal->message();
-    } else if (is_reported && has_base && !made.dependencies.empty()) {
+    } else if (is_reported && has_base && !is_defined_at_load(made)) {
       status.state = RuntimeState::kIdle;  // until its first use
     } else if (is_reported) {
       status.error = "from: there is no template \"" + definition.from + "\" any longer";

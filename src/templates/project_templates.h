@@ -42,7 +42,7 @@ class ProjectTemplates {
       : node_(node), service_(service), store_(store), reserved_(std::move(reserved)) {}
 
   // Loads the stored templates. Call it once, before a launcher is attached. Blocks on the store.
-  // Templates with packages are not defined here: preparing their package set defines them.
+  // Templates with packages or of an image are not defined here: preparing these defines them.
   Result<> load();
 
   // `wanted` lacks only the id and the time. kConflict: the name is taken or reserved;
@@ -69,6 +69,8 @@ class ProjectTemplates {
   Result<> check_snapshot_unused(const std::string& project, const std::string& snapshot) const;
   // A template that was made with this layer; or null.
   const store::TemplateRecord* of_layer(const std::string& layer) const;
+  // A template that is made of this image; or null.
+  const store::TemplateRecord* of_image(const std::string& image) const;
   // The templates of one project ("*": all), sorted by name.
   std::vector<store::TemplateRecord> list(const std::string& project) const;
   // For display: under its own name, with an error if the launcher does not have it.

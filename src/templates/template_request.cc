@@ -21,8 +21,11 @@ using wire::ObjectReader;
 constexpr std::size_t kMaxDescription = 200;
 constexpr std::uint64_t kMostPoolBound = 10'000;  // pools.max of the server is lower
 
-Result<std::string> read_name(ObjectReader& fields, std::string_view field) {
+// `otherwise`: what it is if it is missing; empty: it may not be.
+Result<std::string> read_name(ObjectReader& fields, std::string_view field,
+                              const std::string& otherwise = "") {
   TRY(const auto name, fields.text(field, 64));
+  if (!name && !otherwise.empty()) return otherwise;
   if (!name) return fields.bad(field, "is missing");
   if (!is_template_name(*name)) {
     return fields.bad(field,
@@ -82,9 +85,7 @@ Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& want
     return fields.bad("profile.mounts",
                       "can only be set for a run or a sandbox, not for a template");
   }
-  if (!requested.image.empty()) {
-    return fields.bad("profile.image", "templates of images are not supported yet");
-  }
+  wanted.image_name = requested.image;
   wanted.definition.limits = fill_in(requested, Limits{}).limits;
   wanted.dependencies = requested.dependencies;
   return {};
@@ -103,11 +104,12 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
     TRY_OK(fields.finish());
     return wanted;
   }
-  TRY(wanted.definition.from, read_name(fields, "from"));
+  TRY_OK(read_template_profile(fields, wanted));
+  // Of an image, the interpreter that waits is its own Python, if it has one.
+  TRY(wanted.definition.from, read_name(fields, "from", wanted.image_name.empty() ? "" : "python"));
   TRY(wanted.description, read_description(fields));
   TRY(wanted.definition.env, wire::read_environment(fields, "env"));
   TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
-  TRY_OK(read_template_profile(fields, wanted));
   TRY(wanted.pool, read_pool(fields, "pool"));
   TRY(const auto sessions, read_pool(fields, "session_pool"));
   wanted.session_pool = sessions.value_or(PoolBounds{});

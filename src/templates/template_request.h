@@ -12,7 +12,8 @@
 namespace glovebox::templates {
 
 // {name, from, description?, env?, preload?, profile?} or {name, snapshot, description?}. The
-// definition has no id yet and is empty for a snapshot; packages come from the profile.
+// definition has no id yet and is empty for a snapshot; packages and an image's name come from the
+// profile, and with an image `from` is python if it is missing.
 Result<store::TemplateRecord> parse_template_request(std::string_view body);
 
 // kPolicy: the key could not run this template, or its zygote would have more memory than all runs

@@ -2,6 +2,8 @@
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -36,6 +38,21 @@ while size := source.readline():
     os.close(write_end); os.wait()
     print(os.read(read_end, 1 << 16).decode(), flush=True); os.close(read_end)
 """
+
+
+@unittest.skipIf(not MODULE, "GBX_ZYGOTE_MODULE does not say where the native part is")
+@unittest.skipUnless(shutil.which("readelf"), "binutils is not installed")
+class NativePart(unittest.TestCase):
+    def test_it_needs_no_library_and_of_the_interpreters_only_what_every_one_has(self):
+        needed = subprocess.run(["readelf", "-W", "--dynamic", MODULE], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("NEEDED", needed)
+        listed = subprocess.run(["readelf", "-W", "--dyn-syms", MODULE], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines() if re.match(r" +\d+:", line)]
+        names = {row[7] for row in rows if len(row) > 7 and row[6] == "UND"}
+        others = {name for name in names if not re.match(r"_?Py", name)}
+        # No versions ("fork@GLIBC_2.2.5"): of any C library.
+        self.assertEqual(others, {"fork", "vfork", "setenv"})
+        self.assertIn("PyErr_SetObject", names, "the control: names are read")
 
 
 @unittest.skipIf(not MODULE, "GBX_ZYGOTE_MODULE does not say where the native part is")

@@ -662,6 +662,10 @@ def test_options_become_the_request() -> None:
         "cold": True,
     }  # fmt: skip
     assert Options().request(None) == {"template": "python"}
+    assert Options(image="base:1").request(None) == {"language": "python", "profile": {"image": "base:1"}}
+    for wrong in ({"template": "python"}, {"preload": ["json"]}, {"dependencies": ["six"]}):
+        with pytest.raises(ValueError, match="image="):
+            Options(image="base:1", **wrong)
 
 
 def template(name: str, preload: List[str], **more: Any) -> Any:

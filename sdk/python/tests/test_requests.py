@@ -457,6 +457,12 @@ def test_an_image_takes_the_place_of_a_template_and_of_a_program() -> None:
     with pytest.raises(ValueError, match="code or command"):
         run_request("1", command="x", image="base:1")
     assert sandboxes.create(image="base:1").json == {"profile": {"image": "base:1"}}
+    assert create_template("t", image="base:1").json == {"name": "t", "profile": {"image": "base:1"}}
+    made = create_template("t", "node", image="base:1", preload=["a"])
+    assert made.json == {"name": "t", "from": "node", "preload": ["a"], "profile": {"image": "base:1"}}
+    for wrong in ({}, {"snapshot": "sn1", "image": "base:1"}, {"base": "python", "snapshot": "sn1"}):
+        with pytest.raises(ValueError, match="of an image or of a snapshot"):
+            create_template("t", **wrong)
     with pytest.raises(ValueError, match="one of them"):
         sandboxes.create(image="base:1", template="python")
 

@@ -25,7 +25,7 @@ export interface SandboxLimits {
 export interface RunLimits extends SandboxLimits {
   /**
    * Instead of a template, an image of the server (`glovebox image list`); code is given to the image's own interpreter,
-   * which starts cold. Without code and command the image's own program runs.
+   * its Python soon warm. Without code and command the image's own program runs.
    */
   image?: string;
   /** Wall-clock limit; default: the template's. */

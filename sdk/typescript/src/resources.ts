@@ -21,6 +21,8 @@ export interface NewTemplate extends BuildCallbacks, CallOptions {
   from?: string;
   /** Alternative to `from`: the id of a snapshot. Only a description can be combined with it. */
   snapshot?: string;
+  /** An image of the server, in place of the host's files. Its own Python waits for code if it has 3.8 or newer. */
+  image?: string;
   description?: string;
   env?: Record<string, string>;
   /** Packages to install. */
@@ -61,6 +63,7 @@ export class Templates {
       pids: options.pids,
       cpus: options.cpus,
       dependencies: await dependenciesOf(options.dependencies),
+      image: options.image,
     });
     const json: Schemas["NewTemplate"] = compact({
       name: options.name,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "routing/image_lookup.h"
 #include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "runs/run_plan.h"
@@ -56,6 +57,9 @@ Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter&
   auto parsed = co_await routing::parse_body(deps_.worker, request, wire::parse_function_request);
   if (!parsed) co_return routing::refuse_run(parsed.error());
   co_await deps_.watcher.wait_until_known();
+  auto image = co_await routing::find_image(deps_.images, deps_.templates, who->project,
+                                            parsed->run.template_name, parsed->run.profile);
+  if (!image) co_return routing::refuse_image_use(image.error());
   auto plan = plan_call(deps_, std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
   ExitJson exit_json = [about = std::move(plan->about)](wire::RunAnswer& answer) {

@@ -7,6 +7,7 @@
 
 #include "api/run_flow.h"
 #include "http/message.h"
+#include "images/image_service.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
 #include "routing/worker.h"
@@ -23,6 +24,8 @@ class FunctionRoutes {
     templates::TemplateWatcher& watcher;
     const runs::RunPlanner& planner;
     RunFlow& flow;
+    images::ImageService& images;
+    const templates::ProjectTemplates& templates;
     routing::Worker& worker;  // for large bodies
   };
   explicit FunctionRoutes(Dependencies dependencies) : deps_(dependencies) {}

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "routing/image_lookup.h"
 #include "routing/large_requests.h"
 #include "routing/refusals.h"
 #include "runs/run_plan.h"
@@ -38,11 +39,9 @@ Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
     }
   }
   co_await deps_.watcher.wait_until_known();
-  if (!parsed->profile.image.empty()) {
-    auto image = co_await deps_.images.use(who->project, parsed->profile.image);
-    if (!image) co_return routing::refuse_image_use(image.error());
-    parsed->profile.image_use = std::move(*image);
-  }
+  auto image = co_await routing::find_image(deps_.images, deps_.templates, who->project,
+                                            parsed->template_name, parsed->profile);
+  if (!image) co_return routing::refuse_image_use(image.error());
   auto plan = deps_.planner.plan(std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
   if (bundle != nullptr) {

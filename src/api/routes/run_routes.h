@@ -25,6 +25,7 @@ class RunRoutes {
     const runs::RunPlanner& planner;
     RunFlow& flow;
     images::ImageService& images;
+    const templates::ProjectTemplates& templates;
     runs::BundleStore& bundles;
     routing::Worker& worker;  // for large bodies
   };

@@ -40,6 +40,7 @@ struct McpOptions {
   std::vector<std::string> settings;
   wire::PackageOptions packages;
   NetworkOptions network;
+  std::string image;
   bool print_config = false;
   bool json = false;
 };
@@ -62,7 +63,9 @@ options::CommandLine mcp_command_line(McpOptions& mcp) {
                    {"--json", "", "with --print-config: print one JSON object", &mcp.json},
                    {"--set", "NAME=VALUE",
                     "start a private server with this setting, like mcp.timeout=60s (repeatable)",
-                    &mcp.settings}}},
+                    &mcp.settings},
+                   {"--image", "NAME", "make the sandbox of an image, one of `glovebox image list`",
+                    &mcp.image}}},
                  options::package_options("Packages of the sandbox", mcp.packages),
                  network_options("Network of the sandbox", mcp.network),
                  server_location_options(mcp.server)},
@@ -207,6 +210,7 @@ void reject_first_request(const std::string& reason, int signals) {
 Result<boost::json::object> sandbox_json(const McpOptions& mcp) {
   boost::json::object sandbox;
   TRY_OK(add_packages_and_network(mcp.packages, mcp.network, sandbox));
+  if (!mcp.image.empty()) sandbox["image"] = mcp.image;
   return sandbox;
 }
 
@@ -243,7 +247,8 @@ int print_assistant_config(const McpOptions& mcp, const std::string& assistant) 
   connection.program = *program;
   connection.args = {"mcp"};
   for (const auto& [option, value] :
-       {std::pair("--url", mcp.server.url), std::pair("--data-dir", mcp.server.data_dir)}) {
+       {std::pair("--url", mcp.server.url), std::pair("--data-dir", mcp.server.data_dir),
+        std::pair("--image", mcp.image)}) {
     if (!value.empty()) connection.args.insert(connection.args.end(), {option, value});
   }
   const std::pair<const char*, const std::vector<std::string>&> lists[] = {

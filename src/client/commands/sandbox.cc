@@ -107,24 +107,6 @@ std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
-// Before the sandbox is made. An exit status: it was reported why there is no image.
-std::optional<int> pull_before_create(const SandboxOptions& sandbox) {
-  const NewSandboxOptions& made = sandbox.made;
-  const auto policy = parse_pull_policy(made.pull.empty() ? "missing" : made.pull);
-  if (!policy) return usage_error("--pull must be missing, always or never, not " + made.pull);
-  if (made.image.empty()) {
-    if (made.pull.empty()) return std::nullopt;
-    return usage_error("--pull needs --image");
-  }
-  auto api = ApiClient::connect(sandbox.server);
-  if (!api) return usage_error_or_failure(api.error());
-  const ImagePullRequest wanted{.image = made.image, .is_quiet = sandbox.json};
-  const auto pulled = provide_image(*api, wanted, *policy);
-  if (!pulled) return failure(pulled.error());
-  if (pulled->refused) return server_refused(pulled->refused->message);
-  return std::nullopt;
-}
-
 int create_sandbox(SandboxOptions& sandbox) {
   sandbox.made.name = sandbox.name;
   if (!sandbox.made.snapshot.empty()) {
@@ -133,7 +115,8 @@ int create_sandbox(SandboxOptions& sandbox) {
   }
   auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
-  if (const auto status = pull_before_create(sandbox)) return *status;
+  const NamedImage image{.name = sandbox.made.image, .pull = sandbox.made.pull};
+  if (const auto status = provide_or_report(sandbox.server, image, sandbox.json)) return *status;
   const NewSandboxOptions& made = sandbox.made;
   // A snapshot's template is not known here; the sandbox of an agent may be there already.
   if (made.packages.is_given() && !sandbox.json && made.snapshot.empty() && made.agent_id.empty()) {

@@ -8,6 +8,7 @@
 #include "client/commands.h"
 #include "client/connection/api_client.h"
 #include "client/connection/references.h"
+#include "client/output/image_pull.h"
 #include "client/output/layer_build.h"
 #include "client/output/print.h"
 #include "client/output/response_fields.h"
@@ -39,6 +40,13 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
               &made.from},
              {"--snapshot", "ID",
               "create: name a snapshot, so that sandboxes can be created from it", &made.snapshot},
+             {"--image", "NAME",
+              "create: make it of an image, whose own Python waits for code if it has 3.8 or newer",
+              &made.image},
+             {"--pull", "WHEN",
+              "create: pull the image from its registry when it is missing (default), always or "
+              "never",
+              &made.pull},
              {"--description", "TEXT", "create: one line of description", &made.description},
              {"--env", "NAME=VALUE", "create: set an environment variable (repeatable)", &made.env},
              {"--timeout", "TIME", "create: default time limit of a run", &made.timeout},
@@ -56,12 +64,12 @@ options::CommandLine template_command_line(TemplateOptions& shown) {
       .notes =
           "Exit status: 0 success, 1 the server refused or the file is invalid, 2 bad usage,\n"
           "125 no server responds.\n",
-      .subcommands = {
-          {"list", "", 0, 0, "list the templates and their states", "ls"},
-          {"show", "NAME", 1, 1, "show one"},
-          {"create", "NAME", 1, 1, "create one with --from BASE, --snapshot ID or packages"},
-          {"delete", "NAME", 1, 1, "delete one", "rm"},
-          {"check", "FILE", 1, 1, "validate a template file; needs no server"}}};
+      .subcommands = {{"list", "", 0, 0, "list the templates and their states", "ls"},
+                      {"show", "NAME", 1, 1, "show one"},
+                      {"create", "NAME", 1, 1,
+                       "create one with --from BASE, --image NAME, --snapshot ID or packages"},
+                      {"delete", "NAME", 1, 1, "delete one", "rm"},
+                      {"check", "FILE", 1, 1, "validate a template file; needs no server"}}};
 }
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -104,7 +112,7 @@ int print_template(const std::string& body) {
   std::vector<std::vector<std::string>> rows;
   for (const char* name :
        {"name", "description", "built_in", "project", "from", "runtime", "language", "preload",
-        "layers", "dependencies", "snapshot", "state", "generation", "zygotes", "forks"}) {
+        "layers", "dependencies", "snapshot", "image", "state", "generation", "zygotes", "forks"}) {
     rows.push_back({name, field_text(*object, name)});
   }
   for (const char* name : {"pool", "session_pool"}) {
@@ -134,6 +142,8 @@ int create_template(TemplateOptions& shown, const std::string& name) {
   }
   const auto body = new_template_json(name, shown.made);
   if (!body) return usage_error(body.error().message());
+  const NamedImage image{.name = shown.made.image, .pull = shown.made.pull};
+  if (const auto status = provide_or_report(shown.server, image, shown.json)) return *status;
   const bool has_packages = shown.made.packages.names_packages();
   if (has_packages && !shown.json) {
     wire::PackageOptions packages = shown.made.packages;
@@ -142,10 +152,12 @@ int create_template(TemplateOptions& shown, const std::string& name) {
       return *status;
     }
   }
-  // The server responds when the packages are installed, which may take minutes.
+  // The server responds when the packages are installed, or the image's interpreter was tried,
+  // which may take minutes.
+  const bool takes_long = has_packages || !shown.made.image.empty();
   const CommandResponse response =
       send_and_report(shown.server, post_request("/v1/templates", *body),
-                      has_packages ? kNoTimeout : kCommandTimeout);
+                      takes_long ? kNoTimeout : kCommandTimeout);
   if (response.status != 0) return response.status;
   print(shown.json ? response.body : printable(name) + "\n");
   return 0;

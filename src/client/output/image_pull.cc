@@ -129,4 +129,21 @@ Result<PulledImage> provide_image(ApiClient& api, const ImagePullRequest& wanted
   return pull_image(api, wanted);
 }
 
+std::optional<int> provide_or_report(const ServerLocationOptions& server, const NamedImage& image,
+                                     bool is_quiet) {
+  const auto policy = parse_pull_policy(image.pull.empty() ? "missing" : image.pull);
+  if (!policy) return usage_error("--pull must be missing, always or never, not " + image.pull);
+  if (image.name.empty()) {
+    if (image.pull.empty()) return std::nullopt;
+    return usage_error("--pull needs --image");
+  }
+  auto api = ApiClient::connect(server);
+  if (!api) return usage_error_or_failure(api.error());
+  const ImagePullRequest wanted{.image = image.name, .is_quiet = is_quiet};
+  const auto pulled = provide_image(*api, wanted, *policy);
+  if (!pulled) return failure(pulled.error());
+  if (pulled->refused) return server_refused(pulled->refused->message);
+  return std::nullopt;
+}
+
 }  // namespace glovebox::client

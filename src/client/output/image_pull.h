@@ -38,4 +38,13 @@ Result<PulledImage> pull_image(ApiClient& api, const ImagePullRequest& wanted);
 Result<PulledImage> provide_image(ApiClient& api, const ImagePullRequest& wanted,
                                   PullPolicy policy);
 
+// What --image and --pull of a command say.
+struct NamedImage {
+  std::string name;  // empty: none
+  std::string pull;  // empty: missing
+};
+// Before something is made of the image. An exit status: it was reported why there is no image.
+std::optional<int> provide_or_report(const ServerLocationOptions& server, const NamedImage& image,
+                                     bool is_quiet);
+
 }  // namespace glovebox::client

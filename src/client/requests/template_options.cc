@@ -53,6 +53,7 @@ Result<json::object> template_profile_json(const NewTemplateOptions& made,
   }
   TRY_OK(add_limits(made.limits, profile));
   if (!packages.empty()) profile["dependencies"] = wire::dependencies_json(packages);
+  if (!made.image.empty()) profile["image"] = made.image;
   return profile;
 }
 
@@ -78,7 +79,7 @@ Result<json::object> pool_json(const std::string& text, const char* option) {
 
 Result<std::string> new_template_json(const std::string& name, const NewTemplateOptions& made) {
   if (!made.snapshot.empty()) {
-    if (!made.from.empty() || made.changes_base()) {
+    if (!made.from.empty() || !made.image.empty() || made.changes_base()) {
       return invalid_template_option(
           "--snapshot cannot be combined with other options than --description");
     }
@@ -89,10 +90,11 @@ Result<std::string> new_template_json(const std::string& name, const NewTemplate
   TRY(const Dependencies packages, template_packages(made));
   const std::string from =
       made.from.empty() && !packages.empty() ? wire::default_template(packages) : made.from;
-  if (from.empty()) {
-    return invalid_template_option("--from BASE is missing (or --snapshot ID)");
+  if (from.empty() && made.image.empty()) {
+    return invalid_template_option("--from BASE is missing (or --image NAME, or --snapshot ID)");
   }
-  json::object body{{"name", name}, {"from", from}};
+  json::object body{{"name", name}};
+  if (!from.empty()) body["from"] = from;
   if (!made.description.empty()) body["description"] = made.description;
   TRY(json::array preload, modules_json(made.packages.preload));
   if (!preload.empty()) body["preload"] = std::move(preload);

@@ -13,6 +13,8 @@ namespace glovebox::client {
 struct NewTemplateOptions {
   std::string from;
   std::string snapshot;  // excludes everything but the description
+  std::string image;     // in place of the host's files; the base is then python, if not said
+  std::string pull;      // of --pull: when the image is pulled first
   std::string description;
   std::vector<std::string> env;  // "NAME=VALUE"
   std::string timeout;
@@ -21,7 +23,8 @@ struct NewTemplateOptions {
   std::string pool;               // "2" or "2-8"
   std::string session_pool;
   bool is_given() const {
-    return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
+    return changes_base() || !from.empty() || !snapshot.empty() || !description.empty() ||
+           !image.empty() || !pull.empty();
   }
   bool changes_base() const {
     return packages.is_given() || !env.empty() || !timeout.empty() || limits.is_given() ||

@@ -28,6 +28,14 @@ TEST(TemplateOptions, PreloadedModulesBelongToTheTemplate) {
   EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("preload":["six","json"])"));
 }
 
+TEST(TemplateOptions, AnImageNeedsNoBase) {
+  NewTemplateOptions options;
+  options.image = "base:1";
+  EXPECT_EQ(*new_template_json("x", options), R"({"name":"x","profile":{"image":"base:1"}})");
+  options.from = "node";
+  EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("from":"node")"));
+}
+
 TEST(TemplateOptions, ASnapshotExcludesOtherOptions) {
   NewTemplateOptions options;
   options.snapshot = "sn1";

@@ -84,7 +84,8 @@ Task<std::shared_ptr<node::Session>> ConversationSandboxes::find(
 sessions::CreateRequest ConversationSandboxes::create_request(
     const Conversation& conversation) const {
   sessions::CreateRequest request;
-  request.template_name = template_name(conversation.options);
+  request.profile.image = conversation.options.image;
+  if (request.profile.image.empty()) request.template_name = template_name(conversation.options);
   request.profile.dependencies = conversation.options.dependencies;
   if (!conversation.options.net.is_none()) request.profile.net = conversation.options.net;
   request.profile.cpu_thousandths = settings_.cpu_thousandths;

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/id.h"
+#include "model/image.h"
 #include "wire/network/net_policy_json.h"
 
 namespace glovebox::mcp {
@@ -23,6 +24,7 @@ bool is_conversation_id(std::string_view text) {
 SandboxOptions options_of(const store::SessionRecord& record) {
   SandboxOptions options;
   options.dependencies = record.dependencies;
+  if (record.template_id.empty()) options.image = variable_in(record.env, kImageVariable);
   boost::system::error_code error;
   const boost::json::value net = boost::json::parse(record.net, error);
   if (auto policy = wire::read_net_policy(net, "net"); !error && policy) options.net = *policy;

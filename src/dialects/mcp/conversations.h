@@ -29,6 +29,7 @@ namespace glovebox::mcp {
 struct SandboxOptions {
   glovebox::Dependencies dependencies{};
   net::NetPolicy net{};  // none by default
+  std::string image{};   // in place of the template; as the client names it
 };
 
 // The agent id of a conversation's sandbox.

@@ -11,6 +11,7 @@
 #include "wire/json/object_reader.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/packages/dependencies_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::mcp {
 
@@ -61,7 +62,7 @@ bool resumes_a_lost_one(const json::object& params) {
   return flag != nullptr && *flag == true;
 }
 
-// {"dependencies": ..., "net": ...}, each as in a profile of /v1.
+// {"dependencies": ..., "net": ..., "image": ...}, each as in a profile of /v1.
 Result<SandboxOptions> read_sandbox_options(const json::object& params) {
   SandboxOptions options;
   const json::value* given = meta_field(params, kSandbox);
@@ -74,6 +75,7 @@ Result<SandboxOptions> read_sandbox_options(const json::object& params) {
   if (const json::value* net = fields.take("net")) {
     TRY(options.net, wire::read_net_policy(*net, fields.path_of("net")));
   }
+  TRY(options.image, wire::read_image(fields));
   TRY_OK(fields.finish());
   return options;
 }

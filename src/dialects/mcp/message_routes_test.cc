@@ -157,7 +157,7 @@ TEST_F(McpRoutes, TheClientSaysWhichPackagesAndNetworkItsSandboxHas) {
   ASSERT_EQ(specs_.size(), 2u);
   EXPECT_EQ(specs_[1].net, specs_[0].net);
   for (const char* wrong : {"1", R"({"net":"some"})", R"({"dependencies":["-r x"]})",
-                            R"({"template":"base"})", R"({"memory_mb":8})"}) {
+                            R"({"template":"base"})", R"({"memory_mb":8})", R"({"image":""})"}) {
     const api::Answer refused = begin_with(wrong);
     EXPECT_EQ(error_code(refused), -32602) << wrong;
     EXPECT_THAT(refused.body, HasSubstr("_meta.glovebox/sandbox")) << wrong;

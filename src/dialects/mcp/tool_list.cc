@@ -207,9 +207,11 @@ json::array list_tools(const Settings& settings) {
 
 std::string instructions(const Settings& settings, const std::string& template_name,
                          const SandboxOptions& options) {
-  return "These tools work in a sealed Linux sandbox of this conversation's own, created from the "
-         "template \"" +
-         template_name +
+  const bool is_image = !options.image.empty();
+  return "These tools work in a sealed Linux sandbox of this conversation's own, created from "
+         "the " +
+         std::string(is_image ? "image \"" : "template \"") +
+         (is_image ? options.image : template_name) +
          "\" when a tool first needs it. Variables (run_code), files (below /home/user) and "
          "background processes stay from one call to the next; nothing there touches the user's "
          "own computer, and the user does not see its files unless you show them. " +

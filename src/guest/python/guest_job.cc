@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/python/c_library.h"
+
 namespace glovebox::python {
 namespace {
 
@@ -105,7 +107,7 @@ bool put_variable(Text entry, PyObject* environ) {
     good = false;
   }
   if (good && setenv(PyBytes_AsString(name), PyBytes_AsString(value), 1) != 0) {
-    PyErr_SetFromErrno(PyExc_OSError);
+    PyErr_SetFromErrno(PyExc_OSError);  // the interpreter's own C library did it
     good = false;
   }
   good = good && PyDict_SetItem(environ, name, value) == 0;
@@ -222,7 +224,7 @@ PyObject* take_job(PyObject*, PyObject* args) {
   PyObject* tzset = nullptr;
   if (!PyArg_ParseTuple(args, "O!O:take_job", &PyDict_Type, &environ, &tzset)) return nullptr;
   struct stat facts;
-  if (fstat(kJobFd, &facts) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+  if (fstat(kJobFd, &facts) != 0) return raise_errno();
   if (S_ISFIFO(facts.st_mode)) Py_RETURN_NONE;
   const size_t size = static_cast<size_t>(facts.st_size);
   char* data = read_whole(size);

@@ -22,7 +22,8 @@
 // not. The shim is there to die: the kernel gives an orphan to the first process of its parent's
 // pid namespace, and the joiner's is still the nursery's. So the guest becomes the agent's child.
 //
-// No C++ library is linked: the module must load into whatever interpreter the template has.
+// Neither a C++ library nor a C library is linked: the module must load into whatever interpreter
+// the template has, also an image's (c_library.cc).
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
@@ -42,6 +43,7 @@
 
 #include "guest/agent/init/guest_ids.h"
 #include "guest/agent/init/seccomp_filter.h"
+#include "guest/python/c_library.h"
 #include "guest/python/fork_hooks.h"
 #include "guest/python/guest_job.h"
 #include "guest/python/heap_holes.h"
@@ -344,9 +346,9 @@ void clear_start_arguments() {
   if (at == nullptr) return;
   unsigned long bounds[4] = {};
   for (unsigned long& bound : bounds) {
-    char* end = nullptr;
-    bound = strtoul(at, &end, 10);
-    at = end;
+    while (*at == ' ') ++at;
+    for (; *at >= '0' && *at <= '9'; ++at)
+      bound = bound * 10 + static_cast<unsigned long>(*at - '0');
   }
   const auto wipe = [](unsigned long from, unsigned long to) {
     if (from != 0 && to > from && to - from < (1ul << 20)) {
@@ -375,12 +377,12 @@ PyObject* serve(PyObject*, PyObject* args) {
   PyOS_BeforeFork();
   PyOS_AfterFork_Child();
   run_at_forks(ForkHooks::kAll);
-  if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return PyErr_SetFromErrno(PyExc_OSError);
+  if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return glovebox::python::raise_errno();
   while (true) {
     Sandbox sandbox;
     const int got = receive(socket, sandbox);
     if (got == 0) _exit(0);
-    if (got < 0) return PyErr_SetFromErrno(PyExc_OSError);
+    if (got < 0) return glovebox::python::raise_errno();
     const int error = fork_into(sandbox, calls);
     close_all(sandbox);
     if (error != 0) {
@@ -439,6 +441,6 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT,
 
 // Importing it is the first thing a zygote does: from then on no process can trace or read it.
 PyMODINIT_FUNC PyInit__glovebox_zygote() {
-  if (prctl(PR_SET_DUMPABLE, 0) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+  if (prctl(PR_SET_DUMPABLE, 0) != 0) return glovebox::python::raise_errno();
   return PyModule_Create(&module);
 }

@@ -124,7 +124,9 @@ Result<> JailMaker::may_have_zygote(const Template& description) const {
 Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nursery,
                                        ZygoteUids::Lease uid) {
   TRY_OK(prepare_files());
-  TRY(std::vector<LayerRef> layers, parts_.layer_store->use_trees(description.layers));
+  std::vector<std::string> trees = description.layers;
+  if (!description.root.empty()) trees.push_back(description.root);
+  TRY(std::vector<LayerRef> layers, parts_.layer_store->use_trees(trees));
   // Rootless there is nothing to idmap, and slices are for sessions only.
   const std::optional<UidSlices>& slices = *parts_.slices;
   const bool own_slice = slices.has_value() && !parts_.rootless;
@@ -166,8 +168,8 @@ Result<> JailMaker::prepare_files() {
   if (!shares_) shares_ = parts_.read_shares();
   if (files_) return {};
   TRY_OK(enter_namespace());
-  TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
-  TRY(RootBuilder files, RootBuilder::open(parts_.state->scratch(), layer));
+  TRY(HostLayers layers, ensure_host_layers(parts_.layers_dir));
+  TRY(RootBuilder files, RootBuilder::open(parts_.state->scratch(), std::move(layers)));
   files_.emplace(std::move(files));
   return {};
 }
@@ -193,8 +195,8 @@ JailResources JailMaker::resources() {
 Result<> JailMaker::refresh_files() {
   drop_spare();
   if (!files_) return {};
-  TRY(std::string layer, ensure_host_layer(parts_.layers_dir));
-  files_->use_layer(std::move(layer));
+  TRY(HostLayers layers, ensure_host_layers(parts_.layers_dir));
+  files_->use_layers(std::move(layers));
   return {};
 }
 

@@ -276,9 +276,10 @@ wire::SandboxPlan JailSetup::plan() const {
   plan.image = !image_.empty();
   plan.runtime = runtime_;
   if (runtime_ == RuntimeKind::kNode) {
-    plan.runtime_argv = {"/usr/bin/node", "/opt/glovebox/node/run.js", "wait"};
-    plan.runtime_env = base_environment();
-    plan.runtime_env.insert(plan.runtime_env.end(), environment_.begin(), environment_.end());
+    // An image's own is searched on the image's PATH, which its template has.
+    plan.runtime_argv = {plan.image ? "node" : "/usr/bin/node", "/opt/glovebox/node/run.js",
+                         "wait"};
+    plan.runtime_env = joined_environment(base_environment(), environment_);
   }
   for (const wire::MountRequest& mount : request_.create.mounts) {
     plan.mounts.push_back(mount.guest);
@@ -293,7 +294,12 @@ wire::SandboxPlan JailSetup::plan() const {
 
 Result<> JailSetup::on_sealed() {
   wire::PlanMessage message;
-  TRY(Received received, receive_plan_message(setup_.get(), kMaxPassedFds, message));
+  auto arrived = receive_plan_message(setup_.get(), kMaxPassedFds, message);
+  // An image need not have it: the server makes a sandbox in which nothing waits.
+  if (!arrived && runtime_ == RuntimeKind::kNode && !image_.empty()) {
+    return fail(Errc::kUnavailable, "node of the image: " + arrived.error().message());
+  }
+  TRY(Received received, std::move(arrived));
   const auto* sealed = std::get_if<wire::SandboxSealed>(&message);
   if (sealed == nullptr)
     return fail(Errc::kProtocol, "the sandbox's first process did not report its walls");

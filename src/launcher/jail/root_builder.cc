@@ -72,11 +72,11 @@ std::vector<std::pair<std::string, std::string>> size_options(const Limits& limi
           {"nr_inodes", std::to_string(limits.disk_inodes)}};
 }
 
-Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::string& layer) {
+Result<RootBuilder> RootBuilder::open(const std::string& scratch, HostLayers host) {
   TRY(const UniqueFd tmpfs,
       sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
-  RootBuilder builder(scratch, layer);
+  RootBuilder builder(scratch, std::move(host));
   for (const char* name : {"usr-base", "empty", "dev"}) {
     TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
   }
@@ -197,12 +197,12 @@ Result<SandboxMounts> RootBuilder::build(UniqueFd upper, const Owner& owner,
 Result<> RootBuilder::add_host_layers(SandboxMounts& mounts, const Owner& owner,
                                       std::vector<UniqueFd>& lower, std::vector<UniqueFd>& usr) {
   if (owner.rootless && owner.own_slice && owner.kind == RootKind::kSession) {
-    TRY(CopyMounts copies, copies_.mount_for(layer_, owner.host_uid, owner.userns));
+    TRY(CopyMounts copies, copies_.mount_for(host_.host, owner.host_uid, owner.userns));
     lower.push_back(std::move(copies.root));
     usr.push_back(std::move(copies.usr));
     mounts.has_copies = true;
   }
-  TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
+  TRY(UniqueFd skeleton, idmapped_layer(host_.host, owner, mounts.idmapped));
   lower.push_back(std::move(skeleton));
   TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
   usr.push_back(std::move(hosts_usr));
@@ -218,6 +218,8 @@ Result<> RootBuilder::add_image(const std::string& image, SandboxMounts& mounts,
       return fail(Errc::kPolicy, std::string("the image has no directory ") + name);
     }
   }
+  TRY(UniqueFd runtimes, idmapped_layer(host_.runtimes, owner, mounts.idmapped));
+  lower.push_back(std::move(runtimes));
   TRY(UniqueFd root, idmapped_layer(image, owner, mounts.idmapped));
   lower.push_back(std::move(root));
   TRY(UniqueFd its_usr, idmapped_layer(image + "/usr", owner, mounts.idmapped));

@@ -16,6 +16,7 @@
 #include "launcher/jail/idmap.h"
 #include "launcher/jail/kept_lower.h"
 #include "launcher/jail/minimal_dev.h"
+#include "launcher/layers/host_layer.h"
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
 
@@ -71,15 +72,15 @@ class RootBuilder {
  public:
   // The caller must be in its own mount namespace; a small tmpfs is mounted there over the empty
   // directory `scratch`.
-  static Result<RootBuilder> open(const std::string& scratch, const std::string& layer);
+  static Result<RootBuilder> open(const std::string& scratch, HostLayers host);
   RootBuilder(RootBuilder&& other) noexcept = default;
   RootBuilder& operator=(RootBuilder&& other) = delete;
   ~RootBuilder();
 
-  void use_layer(std::string layer) {
+  void use_layers(HostLayers host) {
     kept_.clear();
     copies_.clear();
-    layer_ = std::move(layer);
+    host_ = std::move(host);
   }
   KeptLowers& kept() { return kept_; }
   const KeptLowers& kept() const { return kept_; }
@@ -90,7 +91,8 @@ class RootBuilder {
   Result<UniqueFd> build_upper(const Limits& limits, const Owner& owner) const;
   // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
   // usr of a layer, if it has one, is stacked above the host's /usr. `image`, if there is one, is
-  // the root of an image, which takes the place of the host's layer and of its /usr.
+  // the root of an image, which takes the place of the host's layer and of its /usr; our runtimes
+  // lie over it.
   Result<SandboxMounts> build(UniqueFd upper, const Owner& owner,
                               const std::vector<std::string>& layers = {},
                               const std::string& image = {});
@@ -110,9 +112,9 @@ class RootBuilder {
   Result<UniqueFd> build_layer(const std::string& tree, MountMode mode, const Owner& owner) const;
 
  private:
-  RootBuilder(std::string scratch, std::string layer)
+  RootBuilder(std::string scratch, HostLayers host)
       : scratch_(std::make_unique<std::string>(std::move(scratch))),
-        layer_(std::move(layer)),
+        host_(std::move(host)),
         copies_(*scratch_) {}
   const std::string& scratch() const { return *scratch_; }
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
@@ -134,7 +136,7 @@ class RootBuilder {
                           std::span<const UniqueFd> usr, const Owner& owner) const;
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
-  std::string layer_;
+  HostLayers host_;
   std::optional<MinimalDev> dev_;
   UniqueFd usr_base_;             // the lowest layer of /usr: links for names that the host lacks
   UniqueFd empty_;                // the same for an image: an overlay needs two layers

@@ -102,8 +102,14 @@ constexpr const char* kDraftPrefix = ".draft-";
 // To be changed with the lists above.
 constexpr std::string_view kRecipe = "host-layer-7";
 
+std::string digits_of(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
 // The name is a hash of what the layer is made from: a package upgrade on the host gives a new one.
-std::string layer_name() {
+std::string host_name() {
   std::uint64_t hash = kEmptyDigest;
   const auto mix = [&hash](std::string_view bytes) { hash = digest_of(bytes, hash); };
   mix(kRecipe);
@@ -125,9 +131,13 @@ std::string layer_name() {
   };
   for (const char* path : kCopied) mix_state(path);
   mix_state("/var/lib/dpkg/status");
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return std::string("host-") + text;
+  return "host-" + digits_of(hash);
+}
+
+std::string runtimes_name() {
+  std::uint64_t hash = digest_of(std::to_string(runtime_files_digest()), kEmptyDigest);
+  for (const RuntimeFile& file : runtime_files()) hash = digest_of(file.path, hash);
+  return "runtimes-" + digits_of(hash);
 }
 
 // Copies only world-readable files: a file that only root may read must not be in a layer.
@@ -151,7 +161,19 @@ void copy_readable(const fs::path& from, const fs::path& to, std::error_code& er
   }
 }
 
-Result<> build(const fs::path& root) {
+Result<> build_runtimes(const fs::path& root) {
+  std::error_code error;
+  for (const RuntimeFile& file : runtime_files()) {
+    fs::create_directories((root / file.path).parent_path(), error);
+    std::ofstream out(root / file.path, std::ios::trunc | std::ios::binary);
+    out << file.bytes;
+    if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
+    ::chmod((root / file.path).c_str(), 0644);
+  }
+  return {};
+}
+
+Result<> build_host_files(const fs::path& root) {
   std::error_code error;
   for (const char* directory : kHostDirectories) fs::create_directories(root / directory, error);
   for (const char* directory : package_tool_directories()) {
@@ -181,13 +203,7 @@ Result<> build(const fs::path& root) {
   ::chmod((root / "etc/sudoers").c_str(), 0444);
   TRY_OK(name_certificates(root));
   TRY_OK(add_package_list(root));
-  for (const RuntimeFile& file : runtime_files()) {
-    fs::create_directories((root / file.path).parent_path(), error);
-    std::ofstream out(root / file.path, std::ios::trunc | std::ios::binary);
-    out << file.bytes;
-    if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
-    ::chmod((root / file.path).c_str(), 0644);
-  }
+  TRY_OK(build_runtimes(root));
   for (const char* path : {"tmp", "var/tmp"}) ::chmod((root / path).c_str(), 01777);
   ::chmod((root / "root").c_str(), 0700);
   fs::create_symlink("/proc/self/mounts", root / "etc/mtab", error);
@@ -208,12 +224,11 @@ void remove_dead_drafts(const std::string& layers_dir) {
   }
 }
 
-}  // namespace
+using Build = Result<> (*)(const fs::path& root);
 
-std::span<const LayerFile> network_files() { return kNetworkFiles; }
-
-Result<std::string> ensure_host_layer(const std::string& layers_dir) {
-  const fs::path final_path = fs::path(layers_dir) / layer_name();
+Result<std::string> ensure_layer(const std::string& layers_dir, const std::string& name,
+                                 Build build) {
+  const fs::path final_path = fs::path(layers_dir) / name;
   struct stat info {};
   if (::lstat(final_path.c_str(), &info) == 0) {
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
@@ -248,6 +263,17 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
   fs::remove_all(draft, error);
   if (!built) return fail(std::move(built.error()));
   return final_path.string();
+}
+
+}  // namespace
+
+std::span<const LayerFile> network_files() { return kNetworkFiles; }
+
+Result<HostLayers> ensure_host_layers(const std::string& layers_dir) {
+  HostLayers layers;
+  TRY(layers.host, ensure_layer(layers_dir, host_name(), build_host_files));
+  TRY(layers.runtimes, ensure_layer(layers_dir, runtimes_name(), build_runtimes));
+  return layers;
 }
 
 std::string default_layers_dir() {

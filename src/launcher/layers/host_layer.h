@@ -11,8 +11,14 @@
 
 namespace glovebox::launcher {
 
-// The directory of the layer, built if it does not exist. Safe with several launchers at once.
-Result<std::string> ensure_host_layer(const std::string& layers_dir);
+// The directories of our own layers.
+struct HostLayers {
+  std::string host;      // what is below every sandbox that has the host's files
+  std::string runtimes;  // only our runtimes (/opt/glovebox), which lie over the files of an image
+};
+
+// Built if they do not exist. Safe with several launchers at once.
+Result<HostLayers> ensure_host_layers(const std::string& layers_dir);
 
 // Those of our own files in /etc that say how names are resolved in a sandbox.
 std::span<const LayerFile> network_files();

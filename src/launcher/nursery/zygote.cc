@@ -9,6 +9,7 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
+#include "model/environment.h"
 #include "sys/clone.h"
 #include "wire/guest/sandbox_plan.h"
 
@@ -37,13 +38,19 @@ std::shared_ptr<const void> both_leases(ZygoteUids::Lease uid, std::vector<Layer
 }
 
 wire::MakeZygote make_request(const Template& description, std::uint32_t uid) {
+  const bool is_image = !description.root.empty();
   wire::MakeZygote make;
   make.uid = uid;
-  make.argv = {"/usr/bin/python3", "-I", "/opt/glovebox/python/zygote.py"};
+  // An image's own is searched on the image's PATH, which its template has.
+  make.argv = {is_image ? "python3" : "/usr/bin/python3", "-I", "/opt/glovebox/python/zygote.py"};
   make.argv.insert(make.argv.end(), description.preload.begin(), description.preload.end());
   make.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
               "MPLCONFIGDIR=/tmp/matplotlib"};
-  make.env.insert(make.env.end(), description.env.begin(), description.env.end());
+  if (is_image) {
+    make.env = joined_environment(std::move(make.env), description.env);
+  } else {
+    make.env.insert(make.env.end(), description.env.begin(), description.env.end());
+  }
   // A zygote with threads cannot fork safely, and some modules start threads when they are
   // imported. The first variable of a name counts, so the template's own value wins.
   for (const char* one : {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
@@ -61,7 +68,7 @@ Result<Zygote> Zygote::start(const Template& description, StartOptions options) 
   limits.disk_bytes = kDiskBytes;
   TRY(UniqueFd upper, options.files.build_upper(limits, options.owner));
   TRY(const SandboxMounts mounts,
-      options.files.build(std::move(upper), options.owner, description.layers));
+      options.files.build(std::move(upper), options.owner, description.layers, description.root));
   TRY(const UniqueFd dev, options.files.build_dev());
   TRY(const std::vector<UniqueFd> cgroups,
       options.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));

@@ -28,12 +28,8 @@ Limits override_limits(Limits limits, const Limits& wanted) {
   return limits;
 }
 
-Result<> check_image(const TemplateDefinition& definition, const Template& base) {
-  // An interpreter of the host's does not run upon an image's files.
-  if (base.runtime != RuntimeKind::kNone) {
-    return fail(Errc::kInvalidArgument, "image: template \"" + definition.from +
-                                            "\" has a runtime, which an image has not");
-  }
+// The runtime of its base is then the image's own interpreter.
+Result<> check_image(const TemplateDefinition& definition) {
   if (!definition.layers.empty()) {
     return fail(Errc::kInvalidArgument, "image: cannot be combined with layers");
   }
@@ -83,7 +79,7 @@ Result<Template> derive_template(const TemplateDefinition& definition,
                                             definition.from + "\"");
   }
   if (!definition.image.empty()) {
-    TRY_OK(check_image(definition, made));
+    TRY_OK(check_image(definition));
     made.root = layers.back()->tree;
     made.layers.clear();
   } else {

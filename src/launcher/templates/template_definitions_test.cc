@@ -115,7 +115,7 @@ TEST_F(TemplateDefinitionsTest, AnImageTakesThePlaceOfAllFiles) {
   files_[0].layers = {"/srv/layer"};
   TemplateDefinition wanted = definition("base");
   wanted.image = image;
-  const auto made = all.define(wanted, one_, files_, policy_);
+  auto made = all.define(wanted, one_, files_, policy_);
   ASSERT_TRUE(made) << made.error().message();
   EXPECT_EQ(made->root, "/sets/" + image + "/tree");
   EXPECT_THAT(made->layers, IsEmpty());
@@ -124,10 +124,13 @@ TEST_F(TemplateDefinitionsTest, AnImageTakesThePlaceOfAllFiles) {
   ASSERT_TRUE(all.forget(wanted.id, one_));
   EXPECT_TRUE(used.expired());
 
-  // The host's interpreter does not run upon an image's files.
+  // With a base that has a runtime, the image's own interpreter waits.
   wanted.from = "python";
-  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
-  wanted.from = "base";
+  made = all.define(wanted, one_, files_, policy_);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->runtime, RuntimeKind::kPython);
+  EXPECT_EQ(made->root, "/sets/" + image + "/tree");
+  ASSERT_TRUE(all.forget(wanted.id, one_));
   wanted.layers = {image};
   EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
   wanted.layers.clear();

@@ -98,6 +98,7 @@ Task<> RunAttempt::run_in_sandbox(RuntimeKind runtime) {
           : sandbox_->make().warm ? StartMode::kWarmRuntime
                                   : StartMode::kColdRuntime;
   report_.warm = mode_ == StartMode::kWarmRuntime;
+  interpreter_ = runtime == RuntimeKind::kNode ? "node" : "python3";
   CO_TRY(StartFrames frames, StartFrames::make(job_, mode_, runtime));
   deadline_ = now() + job_.limits.wall + context_.options.backstop;
   // All of it at once: the frames are there when the launcher lets the agent continue.
@@ -157,9 +158,12 @@ Task<> RunAttempt::await_started() {
 
 Error RunAttempt::start_failed(const wire::StartFailed& failed) const {
   std::string what = failed.step;
-  if (what == wire::kExecuteStep && job_.exec) {
-    if (auto refused = refuse_to_execute(job_.exec->argv[0], failed.sys_errno)) return *refused;
-    what = "execute " + job_.exec->argv[0];
+  // Of an image, which may have no interpreter.
+  const bool is_interpreter = job_.job && job_.image && mode_ == StartMode::kColdRuntime;
+  if (what == wire::kExecuteStep && (job_.exec || is_interpreter)) {
+    const std::string program = job_.exec ? job_.exec->argv[0] : interpreter_;
+    if (auto refused = refuse_to_execute(program, failed.sys_errno)) return *refused;
+    what = "execute " + program;
   }
   if (what == wire::kEnterDirectoryStep) {
     what += " " + (job_.exec ? job_.exec->workdir : job_.job->workdir);

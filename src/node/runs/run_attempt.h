@@ -75,6 +75,7 @@ class RunAttempt final : public ActiveRun {
   std::unique_ptr<Sandbox> sandbox_;
   SandboxLink link_;
   StartMode mode_ = StartMode::kProgram;
+  const char* interpreter_ = "";  // of the template
   WatchedFd stdin_;
   std::size_t stdin_at_ = 0;
   WatchedFd pipes_[kPipes];

@@ -43,6 +43,10 @@ struct RunJob {
   std::optional<wire::Job> job;
   std::optional<ExecSpec> exec;
   bool cold = false;  // a fresh interpreter, not forked from a zygote
+  // Its template is made of an image, whose interpreters are searched on the PATH. `user` is the
+  // image's USER, for an interpreter that is started; one that waits is always the usual user's.
+  bool image = false;
+  std::string user;
   std::string stdin_bytes;
   std::vector<InputFile> files;
   std::vector<std::string> return_files;  // absolute patterns

@@ -6,9 +6,10 @@ namespace glovebox::node {
 namespace {
 
 // A fresh interpreter with our runtime, which reads the job and does the rest.
-std::vector<std::string> runtime_argv(RuntimeKind runtime) {
-  if (runtime == RuntimeKind::kNode) return {"/usr/bin/node", "/opt/glovebox/node/run.js"};
-  return {"/usr/bin/python3", "-I", "/opt/glovebox/python/run.py"};
+std::vector<std::string> runtime_argv(RuntimeKind runtime, bool image) {
+  const std::string directory = image ? "" : "/usr/bin/";
+  if (runtime == RuntimeKind::kNode) return {directory + "node", "/opt/glovebox/node/run.js"};
+  return {directory + "python3", "-I", "/opt/glovebox/python/run.py"};
 }
 
 Result<> check_size(const ExecSpec& exec) {
@@ -34,7 +35,8 @@ Result<StartFrames> StartFrames::make(const RunJob& job, StartMode way, RuntimeK
   }
   ExecSpec exec;
   if (way == StartMode::kColdRuntime) {
-    exec.argv = runtime_argv(runtime);
+    exec.argv = runtime_argv(runtime, job.image);
+    exec.user = job.user;
     exec.env = job.job->env;
     exec.workdir = job.job->workdir;
     TRY_OK(check_size(exec));

@@ -62,6 +62,7 @@ class DefinedTemplates final : public node::TemplateService {
     }
     TemplateStatus status;
     status.description.name = definition.id;
+    status.description.runtime = runtime;
     status.state = state;
     status.error = error;
     known[definition.id] = status;
@@ -85,6 +86,7 @@ class DefinedTemplates final : public node::TemplateService {
   }
 
   RuntimeState state = RuntimeState::kReady;  // of templates defined from now on
+  RuntimeKind runtime = RuntimeKind::kPython;
   std::string error;
   std::vector<Error> refusals;        // of the next definitions
   std::set<std::string> layers_gone;  // that definitions cannot name

@@ -20,6 +20,9 @@ struct ContextSpec {
   std::string cwd = "/home/user";
   std::vector<std::string> env;
   std::string user = "user";
+  // Whether the caller said them; if not, those of an image count.
+  bool has_cwd = false;
+  bool has_user = false;
 };
 
 struct Context : std::enable_shared_from_this<Context> {

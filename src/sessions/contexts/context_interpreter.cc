@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "model/image.h"
 #include "sessions/contexts/context_output.h"
+#include "sessions/processes/image_defaults.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/processes/signal_names.h"
 #include "sessions/processes/user_environment.h"
@@ -42,14 +42,23 @@ std::string needs_package(const LanguageFacts& facts) {
          std::string(facts.package) + " on the host";
 }
 
-Error start_error(const LanguageFacts& facts, const Error& error, const std::string& cwd) {
+// An image has its interpreters anywhere on its PATH.
+void search_in_image(LanguageFacts& facts) {
+  std::string& program = facts.command.front();
+  program.erase(0, program.rfind('/') + 1);
+}
+
+Error start_error(const LanguageFacts& facts, const Error& error, const std::string& cwd,
+                  bool is_image) {
   std::string why = "the " + std::string(facts.name) + " context cannot start: " + error.message();
   // Which step failed is in the message; the program is started last.
   const std::size_t step = why.find(wire::kEnterDirectoryStep);
   const bool is_directory = step != std::string::npos;
   if (is_directory) why.insert(step + wire::kEnterDirectoryStep.size(), " " + cwd);
   if (error.code() == Errc::kNotFound && !is_directory) {
-    return Error(Errc::kUnsupported, why + needs_package(facts));
+    return Error(Errc::kUnsupported,
+                 why + (is_image ? "; the image has no " + facts.command.front() + " on its PATH"
+                                 : needs_package(facts)));
   }
   // The caller named a directory or user that this sandbox does not have.
   const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
@@ -92,15 +101,13 @@ Task<> ContextInterpreter::start(Context& context) {
     Context& context;
     ~Done() { context.starting = false; }
   } done{context};
-  const LanguageFacts& facts = language_facts(context.spec.language);
-  if (!variable_in(sessions_.environment(session_->id()), kImageVariable).empty()) {
-    co_return fail(Errc::kUnsupported,
-                   "a sandbox of an image has no code contexts; run the image's own interpreter "
-                   "with exec");
-  }
+  const std::vector<std::string> environment = sessions_.environment(session_->id());
+  const bool is_image = !variable_in(environment, kImageVariable).empty();
+  if (is_image) use_image_defaults(context.spec, environment);
+  LanguageFacts facts = language_facts(context.spec.language);
+  if (is_image) search_in_image(facts);
   wire::Job job;
-  job.env =
-      environment_for(context.spec.user, sessions_.environment(session_->id()), context.spec.env);
+  job.env = environment_for(context.spec.user, environment, context.spec.env);
   job.workdir = context.spec.cwd;
   job.name = "cell";
 
@@ -122,7 +129,7 @@ Task<> ContextInterpreter::start(Context& context) {
   spec.label = encode_label(label);
   auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
   if (!started) {
-    co_return fail(start_error(facts, started.error(), context.spec.cwd));
+    co_return fail(start_error(facts, started.error(), context.spec.cwd, is_image));
   }
   context.process = started->info.number;
   context.warm = started->info.warm;

@@ -4,7 +4,6 @@
 
 #include "base/wall_clock.h"
 #include "model/environment.h"
-#include "model/image.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/processes/user_environment.h"
@@ -113,16 +112,6 @@ Result<ExecRequest> parse_exec_request(std::string_view body) {
   TRY(ExecRequest request, read_exec_request(fields));
   TRY_OK(fields.finish());
   return request;
-}
-
-void use_image_defaults(ExecRequest& request, const std::vector<std::string>& environment) {
-  std::string user = variable_in(environment, kImageUserVariable);
-  if (!request.has_user && !user.empty()) {
-    request.user = std::move(user);
-    if (!request.has_cwd) request.cwd = home_of(request.user);
-  }
-  std::string workdir = variable_in(environment, kImageWorkdirVariable);
-  if (!request.has_cwd && !workdir.empty()) request.cwd = std::move(workdir);
 }
 
 node::ProcessSpec process_spec(const ExecRequest& request, std::vector<std::string> environment,

@@ -38,10 +38,6 @@ Result<ExecRequest> parse_exec_request(std::string_view body);
 // Reads the same fields from a larger object; the caller calls finish().
 Result<ExecRequest> read_exec_request(wire::ObjectReader& fields);
 
-// Of a sandbox that is made of an image: the user and the directory that the image says, where the
-// request says none. `environment` is the session's.
-void use_image_defaults(ExecRequest& request, const std::vector<std::string>& environment);
-
 enum class Shell : bool { kBash, kSh };
 // `environment` is the session's.
 node::ProcessSpec process_spec(const ExecRequest& request, std::vector<std::string> environment,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/program_refusal.h"
+#include "sessions/processes/image_defaults.h"
 #include "wire/guest/guest_frames.h"
 
 namespace glovebox::sessions {

@@ -328,6 +328,13 @@ CREATE TABLE sign_ins(
 -- What ran, where store.keep_code is on.
 ALTER TABLE run_bodies ADD COLUMN code BLOB;
 )sql"},
+    {"templates and snapshots of images", R"sql(
+-- The id of the image's tree, and the name that the client used; both empty: the host's files.
+ALTER TABLE templates ADD COLUMN image TEXT NOT NULL DEFAULT '';
+ALTER TABLE templates ADD COLUMN image_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshots ADD COLUMN image TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshots ADD COLUMN image_name TEXT NOT NULL DEFAULT '';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -321,14 +321,15 @@ Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
   TRY(Statement insert,
       db_.prepare("INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, "
-                  "created_ms, template_id, dependencies, layer) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?)"));
+                  "created_ms, template_id, dependencies, layer, image, image_name) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string dependencies = pack_dependencies(snapshot.dependencies);
   TRY_OK(quota_.admit(snapshot.project, kDefinitionRowBytes + dependencies.size()));
   TRY_OK(insert
              .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
                    snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms,
-                   snapshot.template_id, Blob{dependencies}, snapshot.layer)
+                   snapshot.template_id, Blob{dependencies}, snapshot.layer, snapshot.image,
+                   snapshot.image_name)
              .run());
   return transaction.commit();
 }
@@ -350,8 +351,8 @@ Result<> SnapshotTable::set_layer(const SnapshotId& id, const std::string& layer
 
 Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
   TRY(Statement select, db_.prepare("SELECT id, project, name, sandbox, template, bytes, files, "
-                                    "created_ms, template_id, dependencies, layer FROM snapshots "
-                                    "ORDER BY seq"));
+                                    "created_ms, template_id, dependencies, layer, image, "
+                                    "image_name FROM snapshots ORDER BY seq"));
   std::vector<SnapshotRecord> snapshots;
   while (true) {
     TRY(const bool row, select.next());
@@ -367,7 +368,9 @@ Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
                          .files = static_cast<std::uint64_t>(select.integer(6)),
                          .created_ms = select.integer(7),
                          .dependencies = unpack_dependencies(select.text(9)),
-                         .layer = select.text(10)});
+                         .layer = select.text(10),
+                         .image = select.text(11),
+                         .image_name = select.text(12)});
   }
 }
 

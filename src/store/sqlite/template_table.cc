@@ -15,8 +15,8 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
       db_.prepare("INSERT INTO templates(id, project, name, base, description, key_id, created_ms, "
                   "preload, env, wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
                   "limits_asked_for, dependencies, snapshot, layer, pool_min, pool_max, "
-                  "session_pool_min, session_pool_max) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "session_pool_min, session_pool_max, image, image_name) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const TemplateDefinition& definition = made.definition;
   const std::string preload = pack_texts(definition.preload);
   const std::string env = pack_texts(definition.env);
@@ -33,7 +33,7 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
                    static_cast<int>(limits.asked_for), Blob{dependencies}, made.snapshot,
                    made.layer, made.pool ? std::int64_t{made.pool->min} : kNoBound,
                    made.pool ? std::int64_t{made.pool->max} : kNoBound, made.session_pool.min,
-                   made.session_pool.max)
+                   made.session_pool.max, definition.image, made.image_name)
              .run());
   return transaction.commit();
 }
@@ -56,10 +56,11 @@ Result<> TemplateTable::set_layer(const std::string& id, const std::string& laye
 
 Result<std::vector<TemplateRecord>> TemplateTable::all() {
   TRY(Statement select,
-      db_.prepare("SELECT id, project, name, base, description, key_id, created_ms, preload, env, "
-                  "wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for, dependencies, snapshot, layer, pool_min, pool_max, "
-                  "session_pool_min, session_pool_max FROM templates ORDER BY seq"));
+      db_.prepare(
+          "SELECT id, project, name, base, description, key_id, created_ms, preload, env, "
+          "wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
+          "limits_asked_for, dependencies, snapshot, layer, pool_min, pool_max, "
+          "session_pool_min, session_pool_max, image, image_name FROM templates ORDER BY seq"));
   std::vector<TemplateRecord> templates;
   while (true) {
     TRY(const bool row, select.next());
@@ -73,10 +74,12 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
                                        .from = select.text(3),
                                        .preload = unpack_texts(select.text(7)),
                                        .env = unpack_texts(select.text(8)),
-                                       .limits = {}},
+                                       .limits = {},
+                                       .image = select.text(23)},
                         .dependencies = unpack_dependencies(select.text(16)),
                         .snapshot = select.text(17),
                         .layer = select.text(18),
+                        .image_name = select.text(24),
                         .session_pool = {static_cast<std::uint32_t>(select.integer(21)),
                                          static_cast<std::uint32_t>(select.integer(22))}};
     if (select.integer(19) != kNoBound) {

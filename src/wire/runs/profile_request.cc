@@ -17,7 +17,6 @@ namespace json = boost::json;
 constexpr std::uint64_t kDayMs = 86'400'000;
 constexpr std::uint64_t kMaxMb = 1u << 20;
 constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
-constexpr std::size_t kMaxImage = 255;
 
 Result<ProfileMount> read_mount(const json::value& value, const std::string& at) {
   TRY(ObjectReader mount, ObjectReader::open(value, at));
@@ -74,6 +73,15 @@ std::optional<To> times(const std::optional<std::uint64_t>& number, std::uint64_
 
 }  // namespace
 
+Result<std::string> read_image(ObjectReader& fields) {
+  constexpr std::size_t kMaxImage = 255;
+  TRY(auto image, fields.text("image", kMaxImage));
+  if (!image) return std::string();
+  TRY_OK(check_no_nul(*image, fields.path_of("image")));
+  if (image->empty()) return fields.bad("image", "must name an image");
+  return std::move(*image);
+}
+
 Result<ProfileRequest> read_profile_request(const json::value& value, const std::string& path) {
   TRY(ObjectReader fields, ObjectReader::open(value, path));
   ProfileRequest requested;
@@ -91,12 +99,7 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   if (const json::value* dependencies = fields.take("dependencies")) {
     TRY(requested.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
   }
-  TRY(auto image, fields.text("image", kMaxImage));
-  if (image) {
-    TRY_OK(check_no_nul(*image, fields.path_of("image")));
-    if (image->empty()) return fields.bad("image", "must name an image");
-    requested.image = std::move(*image);
-  }
+  TRY(requested.image, read_image(fields));
   if (!requested.image.empty() && !requested.dependencies.empty()) {
     return fields.bad("image", "cannot be combined with dependencies yet");
   }
@@ -107,7 +110,7 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
     requested.reuse = *known;
   }
   if (!requested.image.empty() && requested.reuse != ReuseMode::kNever) {
-    return fields.bad("reuse", "cannot be combined with an image, whose runs start cold");
+    return fields.bad("reuse", "cannot be combined with an image yet");
   }
   TRY_OK(fields.finish());
   requested.wall = optional_ms(timeout_ms);

@@ -87,7 +87,8 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
   if (is_image && !request.template_name.empty()) {
     return fields.bad("template", "cannot be combined with an image");
   }
-  if (!request.code && request.command.empty() && !is_image) {
+  // An image has a program of its own, and so has a template that is made of one.
+  if (!request.code && request.command.empty() && !is_image && request.template_name.empty()) {
     return fields.bad("code", "is missing (or give command)");
   }
   if (request.code && request.language.empty() && request.template_name.empty()) {

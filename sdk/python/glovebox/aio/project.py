@@ -43,6 +43,7 @@ class Templates:
         base: Optional[str] = None,
         *,
         snapshot: Union[str, Snapshot, None] = None,
+        image: Optional[str] = None,
         dependencies: Optional[AnyDependencies] = None,
         preload: Optional[Sequence[str]] = None,
         env: Optional[Mapping[str, str]] = None,
@@ -60,15 +61,17 @@ class Templates:
     ) -> Template:
         """Creates a template of the project from ``base``, with packages, preloaded modules, variables and limits.
 
-        Or from a ``snapshot``, with nothing but a description; such a template is for sandboxes only. Packages
-        in ``dependencies`` are installed first if needed; ``on_build`` is called with the steps. ``pool`` and
-        ``session_pool`` are how many sandboxes wait, for runs and for persistent sandboxes: ``2``, or
-        ``{"min": 1, "max": 8}`` with demand.
+        Or from a ``snapshot``, with nothing but a description; such a template is for sandboxes only. Or of an
+        ``image`` of the server, in place of the host's files: its own Python waits for code if it has 3.8 or newer,
+        else ``error`` says why runs start cold. Packages in ``dependencies`` are installed first if needed;
+        ``on_build`` is called with the steps. ``pool`` and ``session_pool`` are how many sandboxes wait, for runs
+        and for persistent sandboxes: ``2``, or ``{"min": 1, "max": 8}`` with demand.
         """
         request = requests.create_template(
             name,
             base,
             snapshot=snapshot.id if isinstance(snapshot, Snapshot) else snapshot,
+            image=image,
             dependencies=dependencies,
             preload=preload,
             env=env,

@@ -353,6 +353,7 @@ def sandboxed(
     dependencies: Optional[AnyDependencies] = ...,
     preload: Sequence[str] = ...,
     template: Optional[str] = ...,
+    image: Optional[str] = ...,
     env: Mapping[str, str] = ...,
     include: Sequence[str] = ...,
     min_grade: Optional[str] = ...,
@@ -386,6 +387,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
                       :class:`~glovebox.Dependencies`; installed once, before the first call
     ``preload``       modules that are imported before the call
     ``template``      the template of the sandbox; default ``python``
+    ``image``         instead, an image of the server with Python 3.8 or newer: ``"python:3.13-slim"``
     ``env``           environment variables; none are inherited from this process
     ``include``       data files that it reads: ``["data/*.csv"]``, beside its own file here and in the sandbox
     ``min_grade``     refuse to run behind weaker walls than this grade

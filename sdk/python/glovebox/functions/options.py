@@ -40,6 +40,7 @@ class Options:
     dependencies: Optional[AnyDependencies] = None
     preload: Sequence[str] = ()
     template: Optional[str] = None
+    image: Optional[str] = None
     env: Mapping[str, str] = field(default_factory=dict)
     include: Sequence[str] = ()
     min_grade: Optional[str] = None
@@ -61,6 +62,14 @@ class Options:
                 raise ValueError(f"preload: {module!r} is not a module name")
         if self.min_grade is not None and self.min_grade not in _GRADES:
             raise ValueError(f"min_grade must be one of {', '.join(_GRADES)}, not {self.min_grade!r}")
+        if self.image is not None:
+            if self.template is not None:
+                raise ValueError("pass either image= or template=, not both")
+            if self.preload or self.dependencies is not None:
+                raise ValueError(
+                    "image= cannot be combined with preload= or dependencies=; for preload, create a template of the "
+                    "image (client.templates.create) and pass its name as template="
+                )
         # Everything else is checked here, too, except for files: they are read by the first call, because
         # .local() does not need them.
         self._limits()
@@ -96,11 +105,14 @@ class Options:
             fs=self.fs,
             net=self.net,
             reuse=self.reuse,
+            image=self.image,
         )
 
     def request(self, template: Optional[str]) -> Dict[str, Any]:
         """The fields of the run but code and stdin. ``template`` was chosen for ``preload``, or is None."""
         fields: Dict[str, Any] = {"template": template or self.base_template}
+        if self.image is not None:
+            fields = {"language": "python"}
         profile = self.profile()
         if profile:
             fields["profile"] = profile

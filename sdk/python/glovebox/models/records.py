@@ -282,6 +282,7 @@ class Template:
     env: Optional[Dict[str, str]] = field(default=None, repr=False)
     dependencies: Optional[AskedDependencies] = field(default=None, repr=False)
     snapshot: Optional[str] = None
+    image: Optional[str] = None
     created_at: Optional[datetime] = None
     raw: Mapping[str, Any] = _raw()
 

@@ -52,6 +52,7 @@ def create_template(
     base: Optional[str] = None,
     *,
     snapshot: Optional[str] = None,
+    image: Optional[str] = None,
     dependencies: Optional[AnyDependencies] = None,
     preload: Optional[Sequence[str]] = None,
     env: Optional[Mapping[str, str]] = None,
@@ -66,9 +67,13 @@ def create_template(
     session_pool: Optional[Pool] = None,
     request_timeout: Optional[Seconds] = None,
 ) -> "Request[Template]":
-    if (base is None) == (snapshot is None):
-        raise ValueError("a template is created from another one (base=) or of a snapshot: pass exactly one of them")
-    body: Dict[str, Any] = {"name": name, **({"from": base} if snapshot is None else {"snapshot": snapshot})}
+    if (base is not None or image is not None) == (snapshot is not None):
+        raise ValueError("a template is created from another one (base=), of an image or of a snapshot: pass one")
+    body: Dict[str, Any] = {"name": name}
+    if base is not None:
+        body["from"] = base
+    if snapshot is not None:
+        body["snapshot"] = snapshot
     if preload is not None:
         body["preload"] = string_list("preload", preload)
     if env is not None:
@@ -83,6 +88,7 @@ def create_template(
         "pids": pids,
         "cpus": cpus,
         "dependencies": dependencies_field(dependencies),
+        "image": image,
     }
     profile = {field: value for field, value in limits.items() if value is not None}
     if profile:
@@ -91,7 +97,7 @@ def create_template(
         if waiting is not None:
             body[field] = _pool(field, waiting)
     seconds = None if request_timeout is None else to_seconds("request_timeout", request_timeout)
-    if seconds is None and "dependencies" in profile:
+    if seconds is None and ("dependencies" in profile or image is not None):
         seconds = add_build_time(_CREATE_S, profile)
     return Request("POST", "/v1/templates", _template, json=body, timeout=seconds)
 

@@ -67,7 +67,7 @@ def run(
     :param code: the program, in ``language`` (``"python"``, ``"javascript"``, ``"shell"``) or the language of
         ``template``; Python if neither is given.
     :param image: instead of ``template``, an image of the server (``glovebox image list``); code is given to the
-        image's own interpreter, which starts cold. Without code and command the image's own program runs.
+        image's own interpreter, its Python soon warm. Without code and command the image's own program runs.
     :param command: instead of code, a program with its arguments, or a line for ``/bin/sh``.
     :param stdin: text or bytes. Nothing else of this process reaches the sandbox: no environment, no files.
     :param files: files in its home directory, ``{"in.csv": "a,b\\n", "x.bin": b"\\0", "r.sh": ("…", "755")}``.

@@ -4078,6 +4078,8 @@ export interface components {
             dependencies: components["schemas"]["DependenciesView"] | null;
             /** @description For a project's own template that represents a snapshot, that snapshot. Sandboxes created from the template start with the snapshot's files; the template cannot be used for runs. */
             snapshot: string | null;
+            /** @description For a project's own template that is made of an image, the name by which that was given. */
+            image: string | null;
             created_at: string | null;
             /** @enum {string} */
             runtime: "none" | "python" | "node";
@@ -4112,7 +4114,12 @@ export interface components {
             /** @description How many wait at most, with demand; surplus ones end after pools.idle_decay without demand. By default the same as min. */
             max?: number;
         };
-        /** @description Either `from` or `snapshot`; a snapshot already contains everything else. */
+        /**
+         * @description Either `from` or `snapshot`; a snapshot already contains everything else. With `profile.image`
+         *     the template is made of that image, and `from` says whose runtime it has: with `python`, the
+         *     default, the image's own Python (3.8 or newer) waits for code. If it cannot, `error` says why,
+         *     and runs start cold.
+         */
         NewTemplate: {
             name: string;
             /** @description A built-in template or one of the administrator's. */
@@ -4135,6 +4142,8 @@ export interface components {
                 pids?: number;
                 cpus?: number;
                 dependencies?: components["schemas"]["Dependencies"];
+                /** @description An image of the project or a public one; cannot be combined with `dependencies`. */
+                image?: string;
             };
             /** @description For runs. By default nothing waits before the first run. */
             pool?: components["schemas"]["Pool"];

@@ -50,8 +50,10 @@ Result<sessions::ContextSpec> parse_context(std::string_view body) {
     if (!known) return fields.bad("language", "must be " + sessions::language_list());
     spec.language = *known;
   }
+  spec.has_user = fields.take("user") != nullptr;
   TRY(spec.user, wire::read_user(fields, "user"));
   TRY(const auto cwd, wire::read_directory(fields, "cwd"));
+  spec.has_cwd = cwd.has_value();
   spec.cwd = cwd ? *cwd : sessions::home_of(spec.user);
   TRY(spec.env, wire::read_environment(fields, "env"));
   TRY_OK(fields.finish());

@@ -180,6 +180,7 @@ Task<Response> InterpreterRoutes::create_context(Request& request, ResponseWrite
   spec.language = *language;
   spec.user = co_await user_who_enters(admission.session, wanted->cwd);
   spec.cwd = std::move(wanted->cwd);
+  spec.has_user = spec.has_cwd = true;
   spec.env = sandbox_variables(*admission.session);
   auto context = co_await table->create(std::move(spec));
   if (!context) co_return plain_refusal(context.error());

@@ -150,7 +150,11 @@ Result<> install_filter(ZygoteSetup&) {
 Result<> execute(ZygoteSetup& setup) {
   const std::vector<char*> argv = pointers_to(setup.make.argv);
   const std::vector<char*> envp = pointers_to(setup.make.env);
-  ::execve(argv[0], argv.data(), envp.data());
+  ExecSpec exec;
+  exec.argv = setup.make.argv;
+  exec.env = setup.make.env;
+  const std::string program = find_program(exec);
+  ::execve(program.c_str(), argv.data(), envp.data());
   return fail(Error::from_errno("execute " + setup.make.argv[0]));
 }
 
