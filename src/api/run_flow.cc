@@ -166,7 +166,7 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
   plan.job.owner = who.project;
   if (plan.set) plan.set->key_id = who.key.str();
   plan.job.project = who.project;
-  if (plan.reuse == ReuseMode::kSandbox) {
+  if (plan.reuse != ReuseMode::kNever) {
     plan.job.reuse = runs::reuse_key(plan, who.key.str());
   }
   const routing::AnswerForm form = routing::answer_form(request);

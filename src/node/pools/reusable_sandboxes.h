@@ -61,12 +61,17 @@ class ReusableSandboxes {
   void tick(Clock::time_point now);
   // Makes room: drops one that is idle, the one that has been so for longest. False: there is none.
   bool drop_one();
+  // A call that is there comes before those that may come: drops idle ones of its owner until it
+  // may have a sandbox, or there are none.
+  void give_way_to(const SandboxRequest& request);
   // Drops all that are idle.
   void clear();
   // What is cleaned from now on is dropped.
   void stop() { stopped_ = true; }
 
  private:
+  using IsMeant = std::function<bool(const Sandbox&)>;
+  bool drop_oldest(const IsMeant& is_meant);
   struct Group {
     std::deque<std::unique_ptr<Sandbox>> idle;  // the last one used last
     std::shared_ptr<std::uint32_t> alive = std::make_shared<std::uint32_t>(0);

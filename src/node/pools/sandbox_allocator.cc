@@ -172,6 +172,7 @@ bool SandboxAllocator::serve(const WaiterPtr& waiter) {
     answer(*waiter, std::move(idle));
     return true;
   }
+  reusable_.give_way_to(request);
   if (!pressure_.full_reason().empty() || !is_within_share(request) ||
       !budget_.fits_pids(promised_pids(request))) {
     return false;

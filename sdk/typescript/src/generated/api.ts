@@ -3137,11 +3137,14 @@ export interface components {
             /**
              * @description Runs of Python code only. `sandbox`: the sandbox may have served earlier runs of the same
              *     key and profile, and may serve later ones. The process and everything that can be
-             *     written are new for each run; see docs/functions.md.
+             *     written are new for each run. `interpreter`: runs of the same code, environment and
+             *     files share the process and its files, too, as on AWS Lambda: of a run only `args` and
+             *     `stdin`, of a function only the event and the context are new, besides output and
+             *     limits. See docs/functions.md.
              * @default never
              * @enum {string}
              */
-            reuse?: "never" | "sandbox";
+            reuse?: "never" | "sandbox" | "interpreter";
         };
         /**
          * @description Packages to install before the code runs: from pip for a Python template, from npm for a
