@@ -7,6 +7,7 @@
 #include "api/console/session_routes.h"
 #include "api/overview/live_routes.h"
 #include "api/overview/overview_routes.h"
+#include "api/routes/batch_routes.h"
 #include "api/routes/bundle_routes.h"
 #include "api/routes/docs_routes.h"
 #include "api/routes/engine_routes.h"
@@ -61,7 +62,7 @@ void append_all(std::vector<RouteInfo>& all) {
 
 std::vector<RouteInfo> documented_routes() {
   std::vector<RouteInfo> all;
-  append_all<RunRoutes, BundleRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes,
+  append_all<RunRoutes, BatchRoutes, BundleRoutes, FunctionRoutes, RunRecordRoutes, SandboxRoutes,
              SandboxMetricsRoutes, SnapshotRoutes, ExecRoutes, ExecStreamRoutes, ProcessRoutes,
              ContextRoutes, CodeRoutes, FileRoutes, FileTreeRoutes, FileWatchRoutes, PortRoutes,
              PortLinkRoutes, TemplateRoutes, LayerRoutes, ImageRoutes, EngineRoutes, EventRoutes,

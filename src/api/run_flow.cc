@@ -107,6 +107,16 @@ void use_packages(RunHeader& run, RunPlan& plan, packages::PreparedPackages prep
   if (!plan.cold_because.empty()) run.packages->cold_because = std::move(plan.cold_because);
 }
 
+// For whom it runs, and with what it may share a sandbox.
+void set_owner(RunPlan& plan, const store::Principal& who) {
+  plan.job.owner = who.project;
+  if (plan.set) plan.set->key_id = who.key.str();
+  plan.job.project = who.project;
+  if (plan.reuse != ReuseMode::kNever && plan.job.reuse.empty()) {
+    plan.job.reuse = runs::reuse_key(plan, who.key.str());
+  }
+}
+
 std::string code_in(const Response& refusal) {
   return refusal.problem ? refusal.problem->code : "internal";
 }
@@ -156,14 +166,25 @@ Task<Response> RunFlow::run(Request& request, RunResponder& responder, RunHeader
   co_return co_await responder.finish(std::move(texts.exit), std::move(texts.whole));
 }
 
+Task<Response> RunFlow::execute_part(Request& request, RunResponder& responder,
+                                     const store::Principal& who, RunPlan plan, ExitJson exit_json,
+                                     std::shared_ptr<node::CancelFlag> cancel) {
+  set_owner(plan, who);
+  RunHeader run = header_of(request, who, plan);
+  const std::uint64_t memory = plan.job.limits.memory_bytes + plan.job.limits.disk_bytes;
+  auto admission = deps_.usage.admit(who, memory, Clock::now());
+  if (!admission) {
+    deps_.metrics.count_refusal("key_limit", who.project);
+    co_return routing::refuse_run(admission.error());
+  }
+  deps_.log.started(run);
+  co_return co_await this->run(request, responder, std::move(run), std::move(plan),
+                               std::move(exit_json), std::move(cancel));
+}
+
 Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, store::Principal who,
                                     RunPlan plan, ExitJson exit_json) {
-  plan.job.owner = who.project;
-  if (plan.set) plan.set->key_id = who.key.str();
-  plan.job.project = who.project;
-  if (plan.reuse == ReuseMode::kSandbox) {
-    plan.job.reuse = runs::reuse_key(plan, who.key.str());
-  }
+  set_owner(plan, who);
   const routing::AnswerForm form = routing::answer_form(request);
   RunHeader run = header_of(request, who, plan);
 

@@ -44,6 +44,10 @@ class RunFlow {
 
   Task<http::Response> execute_run(http::Request& request, http::ResponseWriter& writer,
                                    store::Principal who, runs::RunPlan plan, ExitJson exit_json);
+  // One of many runs of a request, each with a record of its own. The answer is the responder's.
+  Task<http::Response> execute_part(http::Request& request, RunResponder& responder,
+                                    const store::Principal& who, runs::RunPlan plan,
+                                    ExitJson exit_json, std::shared_ptr<node::CancelFlag> cancel);
 
  private:
   Task<http::Response> run(http::Request& request, RunResponder& responder, runs::RunHeader run,

@@ -173,5 +173,30 @@ TEST(RunPlan, ARequestMayNameAnEngineThatServersMayUse) {
   EXPECT_THAT(unknown.error().message(), HasSubstr("engine: must be jail or process"));
 }
 
+TEST(RunPlan, RunsThatShareAnInterpreterHaveAllButTheirInputInCommon) {
+  TestServer test;
+  const auto key_of = [&test](const std::string& more, const std::string& code = "1") {
+    auto made = plan(test, R"({"language":"python","code":")" + code +
+                               R"(","profile":{"reuse":"interpreter"})" + more + "}");
+    EXPECT_TRUE(made) << made.error().message();
+    return made ? runs::reuse_key(*made, "key") : "";
+  };
+  const std::string key = key_of("");
+  EXPECT_EQ(key_of(R"(,"args":["a"],"stdin":"b")"), key);
+  EXPECT_NE(key_of("", "2"), key);
+  EXPECT_NE(key_of(R"(,"env":{"A":"1"})"), key);
+  EXPECT_NE(key_of(R"(,"workdir":"/tmp")"), key);
+  EXPECT_NE(key_of(R"(,"files":[{"path":"a","content":""}])"), key);
+  EXPECT_NE(key_of(R"(,"files":[{"path":"a","content":"x"}])"),
+            key_of(R"(,"files":[{"path":"a","content":"y"}])"));
+  const auto made = plan(test, R"({"language":"python","code":"1","args":["a"],"stdin":"in",
+                                   "profile":{"reuse":"interpreter"}})");
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->job.shares_interpreter);
+  EXPECT_TRUE(made->job.job->args.empty() && made->job.stdin_bytes.empty());
+  EXPECT_THAT(made->job.call, HasSubstr("in"));
+  EXPECT_EQ(made->job.job->name, "glovebox:calls");
+}
+
 }  // namespace
 }  // namespace glovebox::api

@@ -103,6 +103,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       port_routing(access, port_proxy, port_links, {&e2b}),
       run_routes_(
           {authenticator, watcher, planner, run_flow, on.images, on.templates, bundles, worker}),
+      batch_routes_({on.io, run_routes_, run_flow, memory_budget, authenticator, worker}),
       bundle_routes_({authenticator, bundles, worker}),
       function_routes_(
           {authenticator, watcher, planner, run_flow, on.images, on.templates, worker}),
@@ -158,12 +159,12 @@ http::Router ServerApi::make_router() {
   const auto add_without_cookies = [&table](auto&... routes) {
     (table.add(routes, std::remove_reference_t<decltype(routes)>::rows()), ...);
   };
-  add(run_routes_, bundle_routes_, function_routes_, run_record_routes_, sandbox_routes_,
-      sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_,
-      context_routes_, code_routes_, file_routes_, file_tree_routes_, file_watch_routes_,
-      port_link_routes_, template_routes_, layer_routes_, image_routes_, engine_routes_,
-      event_routes_, key_routes_, setting_routes_, host_report_routes_, overview_routes_,
-      live_routes_, console_session_routes_);
+  add(run_routes_, batch_routes_, bundle_routes_, function_routes_, run_record_routes_,
+      sandbox_routes_, sandbox_metrics_routes_, snapshot_routes_, exec_routes_, exec_stream_routes_,
+      process_routes_, context_routes_, code_routes_, file_routes_, file_tree_routes_,
+      file_watch_routes_, port_link_routes_, template_routes_, layer_routes_, image_routes_,
+      engine_routes_, event_routes_, key_routes_, setting_routes_, host_report_routes_,
+      overview_routes_, live_routes_, console_session_routes_);
   add_without_cookies(port_routes_, operations_routes_, docs_routes_, console_asset_routes_);
   table.add(port_routes_, PortRoutes::page_rows(), {.cors = http::Cors::kAny});
   e2b.add_routes(table);

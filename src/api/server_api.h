@@ -14,6 +14,7 @@
 #include "api/overview/live_routes.h"
 #include "api/overview/overview_routes.h"
 #include "api/overview/overview_sampler.h"
+#include "api/routes/batch_routes.h"
 #include "api/routes/bundle_routes.h"
 #include "api/routes/docs_routes.h"
 #include "api/routes/engine_routes.h"
@@ -191,6 +192,7 @@ class ServerApi {
 
  private:
   RunRoutes run_routes_;
+  BatchRoutes batch_routes_;
   BundleRoutes bundle_routes_;
   FunctionRoutes function_routes_;
   RunRecordRoutes run_record_routes_;

@@ -18,6 +18,7 @@ Effort quick_effort() {
   effort.cold = 4;
   effort.shell = 20;
   effort.bursts = 1;
+  effort.batches = 1;
   effort.load_ms = 1'000;
   effort.sessions = 10;
   effort.sessions_paced = 5;
@@ -59,6 +60,9 @@ options::CommandLine bench_command_line(BenchOptions& bench) {
                     "calls, page faults and messages, in kernel threads, and the floor; starts its "
                     "own server, and counts most as root",
                     &bench.profile},
+                   {"--reuse", "MODE",
+                    "with --profile: of runs that share sandboxes: sandbox, or interpreter",
+                    &bench.reuse},
                    {"--json", "", "print JSON instead of tables", &bench.json}}},
                  client::server_location_options(bench.server)},
       .notes =
@@ -87,6 +91,14 @@ Result<> check_bench_options(BenchOptions& bench) {
   if (bench.profile && !(bench.server.url.empty() && bench.server.data_dir.empty())) {
     return fail(Errc::kInvalidArgument,
                 "--profile starts its own server; omit --url and --data-dir");
+  }
+  if (!bench.reuse.empty()) {
+    const ReuseMode* mode = parse_reuse(bench.reuse);
+    if (mode == nullptr || !bench.profile) {
+      return fail(Errc::kInvalidArgument,
+                  "--reuse goes with --profile, and must be never, sandbox or interpreter");
+    }
+    bench.reuse_mode = *mode;
   }
   bench.measures_runs = only.empty() || only == "runs";
   bench.measures_sessions = only.empty() || only == "sessions";

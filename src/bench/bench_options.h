@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "client/connection/server_location.h"
+#include "model/profile.h"
 #include "options/command_line.h"
 
 namespace glovebox::bench {
@@ -22,6 +23,7 @@ struct Effort {
   unsigned cold = 15;
   unsigned shell = 100;
   unsigned bursts = 2;
+  unsigned batches = 3;      // of a thousand runs
   unsigned load_ms = 3'000;  // 16 clients; two loops of bwrap
   unsigned sessions = 40;    // created back to back
   unsigned sessions_paced = 15;
@@ -46,8 +48,10 @@ struct BenchOptions {
   bool json = false;
   bool check = false;
   bool profile = false;
+  std::string reuse;
   // Set by check_bench_options().
   Effort effort;
+  ReuseMode reuse_mode = ReuseMode::kNever;
   bool measures_runs = true;
   bool measures_sessions = true;
   bool measures_dialects = true;

@@ -186,7 +186,8 @@ Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& optio
   options.where = typed.where;
   if (!typed.reuse.empty()) {
     const ReuseMode* mode = parse_reuse(typed.reuse);
-    if (mode == nullptr) return invalid_function_option("--reuse must be never or sandbox");
+    if (mode == nullptr)
+      return invalid_function_option("--reuse must be never, sandbox or interpreter");
     if (!options.is_remote) return invalid_function_option("--reuse needs --server");
     options.reuse = *mode;
   }
@@ -237,8 +238,8 @@ options::CommandLine function_command_line(TypedFunction& typed) {
              data_dir_option(typed.where),
              {"--reuse", "MODE",
               "with --server: sandbox, to share one with other calls of Python handlers that have "
-              "the "
-              "same limits; the process and all files are new (default never)",
+              "the same limits, with a new process and new files; interpreter, to share these, "
+              "too, with calls of the same handler, as on Lambda (default never)",
               &typed.reuse},
              local_option(typed.where),
              {"--profile", "", "print time and memory use to standard error", &typed.profile},

@@ -83,8 +83,8 @@ options::CommandLine run_command_line_of(RunCommandLine& typed) {
               &typed.pull},
              {"--reuse", "MODE",
               "on a server: sandbox, to share one with other runs of Python code that have the "
-              "same "
-              "limits; the process and all files are new (default never)",
+              "same limits, with a new process and new files; interpreter, to share these, too, "
+              "with runs of the same code (default never)",
               &typed.reuse},
              local_option(typed.where),
              {"--json", "", "print one JSON object instead of streaming the output", &typed.json},

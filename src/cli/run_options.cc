@@ -390,7 +390,7 @@ Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options
   options.is_remote = options.is_remote || options.is_private;
   if (!typed.reuse.empty()) {
     const ReuseMode* mode = parse_reuse(typed.reuse);
-    if (mode == nullptr) return invalid_run_option("--reuse must be never or sandbox");
+    if (mode == nullptr) return invalid_run_option("--reuse must be never, sandbox or interpreter");
     options.reuse = *mode;
     if (!options.is_remote)
       return invalid_run_option("--reuse is only for runs on a server; use --server");

@@ -176,7 +176,8 @@ TEST(RunOptions, LocalOverridesTheEnvironment) {
 
 TEST(RunOptions, ReuseIsForServers) {
   EXPECT_THAT(refusal({"-c", "1", "--reuse", "sandbox"}), HasSubstr("--server"));
-  EXPECT_THAT(refusal({"--server", "-c", "1", "--reuse", "always"}), HasSubstr("never or sandbox"));
+  EXPECT_THAT(refusal({"--server", "-c", "1", "--reuse", "always"}),
+              HasSubstr("never, sandbox or interpreter"));
 }
 
 TEST(RunOptions, RefusesWhatAServerCannotDo) {

@@ -72,6 +72,12 @@ constexpr Key kKeys[] = {
      "Requests that may wait for a sandbox when the host is full", 0, 1'000'000},
     {"pools.queue_wait", Kind::kDuration, &Settings::queue_wait, "10s",
      "How long each of them waits before it is refused", 1 * kMs, kHour},
+    {"pools.reuse_max_calls", Kind::kNumber, &Settings::reuse_max_calls, "1000",
+     "Calls that a sandbox serves if its caller asks for reuse", 1, 1'000'000},
+    {"pools.reuse_max_age", Kind::kDuration, &Settings::reuse_max_age, "10m",
+     "How long it serves them", 1 * kSecond, 24 * kHour},
+    {"pools.reuse_idle", Kind::kDuration, &Settings::reuse_idle, "30s",
+     "How long it is kept without a call", 100 * kMs, kHour},
 
     {"sessions.max", Kind::kNumber, &Settings::max_sessions, "2048",
      "Sessions at once, including paused ones", 0, 100'000},

@@ -37,6 +37,9 @@ struct Settings {
   std::chrono::milliseconds pool_idle_decay{};
   std::uint64_t queue_length = 0;
   std::chrono::milliseconds queue_wait{};
+  std::uint64_t reuse_max_calls = 0;
+  std::chrono::milliseconds reuse_max_age{};
+  std::chrono::milliseconds reuse_idle{};
   // [sessions]
   std::uint64_t max_sessions = 0;
   std::uint64_t project_share = 0;  // percent

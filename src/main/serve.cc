@@ -103,6 +103,9 @@ node::NodeOptions node_options(const Settings& settings) {
   options.max_queue = static_cast<std::uint32_t>(settings.queue_length);
   options.queue_wait = settings.queue_wait;
   options.idle_decay = settings.pool_idle_decay;
+  options.reuse_max_calls = static_cast<std::uint32_t>(settings.reuse_max_calls);
+  options.reuse_max_age = settings.reuse_max_age;
+  options.reuse_idle = settings.reuse_idle;
   options.host_sample = node::read_host_sample;
   options.session_overcommit = static_cast<std::uint32_t>(settings.session_overcommit);
   return options;

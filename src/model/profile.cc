@@ -75,7 +75,8 @@ struct ReuseName {
   ReuseMode mode;
 };
 constexpr ReuseName kReuseNames[] = {{"never", ReuseMode::kNever},
-                                     {"sandbox", ReuseMode::kSandbox}};
+                                     {"sandbox", ReuseMode::kSandbox},
+                                     {"interpreter", ReuseMode::kInterpreter}};
 
 // Empty if it is never used again: such a profile keeps its old name.
 std::string reuse_text(ReuseMode mode) {

@@ -30,8 +30,9 @@ struct ProfileMount {
 
 // Whether a run's sandbox may serve another run of the same caller and profile.
 enum class ReuseMode : std::uint8_t {
-  kNever,    // it is used once
-  kSandbox,  // its process and everything that can be written are new, the rest is not
+  kNever,        // it is used once
+  kSandbox,      // its process and everything that can be written are new, the rest is not
+  kInterpreter,  // the process and its files, too: only for the same code, as on AWS Lambda
 };
 std::string_view reuse_name(ReuseMode mode);
 const ReuseMode* parse_reuse(std::string_view name);  // null: there is none of this name

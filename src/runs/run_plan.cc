@@ -8,6 +8,7 @@
 #include "packages/package_plan.h"
 #include "store/sha256.h"
 #include "templates/project_templates.h"
+#include "wire/guest/job.h"
 
 namespace glovebox::runs {
 namespace {
@@ -183,6 +184,22 @@ Result<> check_reuse(const Profile& profile, const Template& made_of, const node
 
 }  // namespace
 
+namespace {
+
+// Everything that calls of one interpreter have in common: the code with its environment and
+// directory, and the files that come with it.
+std::string shared_code_digest(const node::RunJob& job) {
+  std::string text = wire::encode_job(*job.job);
+  for (const node::InputFile& file : job.files) {
+    text += std::to_string(file.path.str().size()) + ":" + file.path.str();
+    text += std::to_string(file.mode) + ":" + std::to_string(file.bytes().size()) + ":";
+    text += file.bytes();
+  }
+  return store::sha256_hex(text);
+}
+
+}  // namespace
+
 std::string reuse_key(const RunPlan& plan, const std::string& key_id) {
   std::string key;
   for (const std::string_view part :
@@ -190,7 +207,23 @@ std::string reuse_key(const RunPlan& plan, const std::string& key_id) {
         std::string_view(plan.profile_hash)}) {
     key += std::to_string(part.size()) + ":" + std::string(part);
   }
+  if (plan.job.shares_interpreter) key += shared_code_digest(plan.job);
   return key;
+}
+
+void set_input(node::RunJob& job, std::vector<std::string> args, std::string stdin_bytes) {
+  if (job.shares_interpreter) {
+    job.call = wire::encode_shared_call(args, stdin_bytes);
+    job.job->args.clear();
+    return;
+  }
+  job.stdin_bytes = std::move(stdin_bytes);
+  if (job.job) {
+    job.job->args = std::move(args);
+  } else {
+    // Of a shell script they follow its own arguments; a command has none here.
+    job.exec->argv.insert(job.exec->argv.end(), args.begin(), args.end());
+  }
 }
 
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
@@ -229,7 +262,13 @@ Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& pr
   TRY_OK(is_image ? set_image_program(made_of, request, plan) : set_program(made_of, request, job));
   plan.reuse = profile.reuse;
   if (plan.reuse != ReuseMode::kNever) TRY_OK(check_reuse(profile, made_of, job));
-  job.stdin_bytes = std::move(request.stdin_bytes);
+  if (plan.reuse == ReuseMode::kInterpreter) {
+    job.shares_interpreter = true;
+    job.job->name = wire::kSharedRunJob;
+  }
+  std::vector<std::string> args;  // of a program they are there already
+  if (job.job) args = std::move(job.job->args);
+  set_input(job, std::move(args), std::move(request.stdin_bytes));
   for (wire::RequestFile& file : request.files) {
     job.files.push_back(
         {.path = std::move(file.path), .content = std::move(file.content), .mode = file.mode});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/profile.h"
@@ -33,9 +34,12 @@ struct RunPlan {
 };
 
 // What two runs must have in common to be served by one sandbox, one after the other: the key, the
-// project, the engine and the whole profile: limits, mounts, network, packages. The node adds its
-// own name of the template.
+// project, the engine and the whole profile: limits, mounts, network, packages; and, to share an
+// interpreter, the code, its environment and its files. The node adds its own name of the template.
 std::string reuse_key(const RunPlan& plan, const std::string& key_id);
+
+// What one of many runs of a plan has for itself.
+void set_input(node::RunJob& job, std::vector<std::string> args, std::string stdin_bytes);
 
 struct PlanSettings {
   EngineKind engine = EngineKind::kJail;

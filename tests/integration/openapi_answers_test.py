@@ -244,6 +244,23 @@ class Answers(server.Served):
         self.check("POST", "/v1/run", 200, body={"command": "true"}, client=limited)
         self.check("POST", "/v1/run", 429, body={"command": "true"}, client=limited)
 
+    def test_batch(self):
+        path = "/v1/run/batch"
+        body = {"language": "python", "code": "import sys; 1 / len(sys.argv[1])", "parallel": 2,
+                "inputs": [{"args": ["a"]}, {"args": [""], "stdin": "x"}, {"stdin_base64": "eA=="}]}
+        self.assert_form(body, {"$ref": "#/components/schemas/BatchRequest"}, "request")
+        lines = self.check("POST", path, 200, body=body).text.splitlines()
+        self.assertEqual(len(lines), 3)
+        for line in map(json.loads, lines):
+            self.assertEqual(self.contract.faults(line, {"$ref": "#/components/schemas/BatchLine"}), [])
+            self.assert_form({name: line[name] for name in set(line) - {"index", "status"}},
+                             {"$ref": "#/components/schemas/RunAnswer"}, "line")
+        self.check("POST", path, 400, body={**body, "inputs": []})
+        self.check("POST", path, 401, body=body, headers={"X-API-Key": "nope"})
+        self.check("POST", path, 403, body={**body, "engine": "process"})
+        self.check("POST", path, 404, body={"template": "nope", "code": "1", "inputs": [{}]})
+        self.check("POST", path, 413, body={**body, "code": "x" * (33 << 20)})
+
     def test_functions(self):
         path = "/v1/functions/invoke"
         for body in ({"language": "python", "code": "def handler(e, c):\n print(1)\n return [e, c.stage]", "event": {"a": 1}, "context": {"stage": "x"}},

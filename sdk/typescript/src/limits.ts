@@ -36,7 +36,8 @@ export interface RunLimits extends SandboxLimits {
   outputKb?: number;
   /**
    * "sandbox": the sandbox may serve several runs of Python code with the same key and limits, one after the other;
-   * the process and everything that it can write are new for each run. Default "never".
+   * the process and everything that it can write are new for each run. "interpreter": runs of the same code share
+   * these, too; only arguments and input are a run's own. Default "never".
    */
   reuse?: Profile["reuse"];
 }

@@ -9,6 +9,7 @@
 #include "templates/template_watcher.h"
 #include "wire/functions/function_answer.h"
 #include "wire/functions/function_request.h"
+#include "wire/guest/job.h"
 
 namespace glovebox::api {
 
@@ -33,7 +34,15 @@ Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::Funct
   }
   request.call.language =
       run.language == "python" ? wire::FunctionLanguage::kPython : wire::FunctionLanguage::kNode;
-  wire::EncodedCall encoded = wire::encode_call(request.call, run.job.limits.memory_bytes >> 20);
+  const std::uint64_t memory_mb = run.job.limits.memory_bytes >> 20;
+  if (run.job.shares_interpreter) {
+    wire::SharedCall shared = wire::encode_shared_call(request.call, memory_mb);
+    run.job.job->name = wire::kSharedFunctionJob;
+    run.job.job->code = std::move(shared.code);
+    run.job.call = wire::encode_shared_call({}, shared.input);
+    return CallPlan{std::move(run), std::move(shared.about)};
+  }
+  wire::EncodedCall encoded = wire::encode_call(request.call, memory_mb);
   run.job.job->name = wire::kFunctionJob;
   run.job.job->code = std::move(encoded.code);
   return CallPlan{std::move(run), std::move(encoded.about)};

@@ -35,6 +35,10 @@ class RunRoutes {
 
   Task<http::Response> post_run(http::Request& request, http::ResponseWriter& writer);
 
+  // What a run of this caller needs, or how the request is refused.
+  using Planned = tl::expected<runs::RunPlan, http::Response>;
+  boost::asio::awaitable<Planned> plan_run(wire::RunRequest wanted, const store::Principal& who);
+
  private:
   const Dependencies deps_;
 };

@@ -17,7 +17,8 @@ int profile_command(const BenchOptions& options) {
                         .server = server->server_pid(),
                         .launcher = server->launcher_pid(),
                         .gateway = server->gateway_pid()};
-  const RunProfile profile = profile_runs(server->location(), pids, options.effort);
+  const RunProfile profile =
+      profile_runs(server->location(), pids, options.effort, options.reuse_mode);
   if (interrupted) return kExitInterrupted;
   if (profile.loads.empty()) {
     return client::failure(Error(Errc::kUnavailable, profile.not_counted.front()));

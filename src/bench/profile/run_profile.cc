@@ -17,7 +17,16 @@ constexpr unsigned kProfileClients = 16;
 constexpr milliseconds kPause{10};
 constexpr milliseconds kIdleTime{500};
 constexpr milliseconds kWarmTimeout{30'000};
-const Job kProfiledJob{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
+
+Job profiled_job(ReuseMode reuse) {
+  Job job{R"j({"language":"python","code":"print(1+1)")j", R"(2\n)"};
+  if (reuse != ReuseMode::kNever) {
+    job.body += R"(,"profile":{"reuse":")" + std::string(reuse_name(reuse)) + "\"}";
+    job.also = R"("reused":)";
+  }
+  job.body += "}";
+  return job;
+}
 
 struct Load {
   std::string name;
@@ -105,18 +114,20 @@ LoadProfile measure_load(const client::ServerLocation& location, const ServerPid
 }  // namespace
 
 RunProfile profile_runs(const client::ServerLocation& location, const ServerPids& pids,
-                        const Effort& effort) {
+                        const Effort& effort, ReuseMode reuse) {
   RunProfile profile;
-  if (const auto warm = wait_until_warm(location, kProfiledJob, kWarmTimeout); !warm) {
+  const Job job = profiled_job(reuse);
+  const std::string how =
+      reuse == ReuseMode::kNever ? "" : ", reuse: " + std::string(reuse_name(reuse));
+  if (const auto warm = wait_until_warm(location, job, kWarmTimeout); !warm) {
     profile.not_counted.push_back("warm runs: " + warm.error().message());
     return profile;
   }
   const std::vector<Load> loads = {
-      {"one client, 10 ms between calls",
-       [&] { return call_in_turn(location, kProfiledJob, effort.back_to_back, kPause); }},
-      {"16 clients", [&] {
-         return call_from_many(location, kProfiledJob, kProfileClients,
-                               milliseconds(effort.load_ms));
+      {"one client, 10 ms between calls" + how,
+       [&] { return call_in_turn(location, job, effort.back_to_back, kPause); }},
+      {"16 clients" + how, [&] {
+         return call_from_many(location, job, kProfileClients, milliseconds(effort.load_ms));
        }}};
   for (const Load& load : loads) {
     if (!interrupted) profile.loads.push_back(measure_load(location, pids, load, profile));

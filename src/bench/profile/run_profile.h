@@ -9,6 +9,7 @@
 #include "bench/profile/kernel_threads.h"
 #include "bench/profile/server_counters.h"
 #include "client/connection/server_location.h"
+#include "model/profile.h"
 
 namespace glovebox::bench {
 
@@ -30,6 +31,6 @@ struct RunProfile {
 };
 
 RunProfile profile_runs(const client::ServerLocation& location, const ServerPids& pids,
-                        const Effort& effort);
+                        const Effort& effort, ReuseMode reuse);
 
 }  // namespace glovebox::bench

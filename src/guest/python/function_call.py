@@ -6,6 +6,9 @@
 comes on stdin (or that compressed with zlib), as glovebox.functions of the Python SDK writes it; the
 value, or what was raised, goes back as one result. Both are encoded by values.py, which is the SDK's
 own file. The code of such a run is one line that calls main(); in a zygote all of this is loaded.
+
+Where calls share an interpreter the line calls again(), with all of that but "call": what the calls
+have in common is then part of the code, by which the server decides which calls share one.
 """
 import binascii
 import json
@@ -51,6 +54,31 @@ def main():
     raise SystemExit(1)
 
 
+_shared = None  # the call whose module is loaded, its source and its function
+
+
+def again(text):
+    """One of many calls of one function. Only the first of them loads its module."""
+    global _shared
+    call = source = None
+    try:
+        data = sys.stdin.buffer.read()
+        tree = json.loads(data if data[:1] == b"{" else zlib.decompress(data))["call"]
+        if _shared is None:
+            call = call_of({**json.loads(text), "call": None})
+            source = Source(call)
+            sys.modules["glovebox"] = load("inside").module()
+            _shared = call, source, find_function(call, source)
+        call, source, function = _shared
+        text = '{"value":%s}' % values.encode(call_function(function, tree))
+        if send(text, call):
+            return
+        raise values.ValueRefused(too_large(call, text))
+    except BaseException as error:
+        send_raised(error, call, source)
+    raise SystemExit(1)
+
+
 SAMPLE = b'''{"v": 2, "module": "rehearsal", "package": false, "function": "f", "file": "rehearsal.py", "source":
 "from __future__ import annotations\\nfrom glovebox import sandboxed\\n@sandboxed(mem_mb=64)\\ndef f(a: int, b=2):\\n    return [a, {'b': b}]\\n",
 "before": [], "code": null, "bundle": null, "mark": "-", "large": null, "values": [[["N", {"a": [1]}]], [], []], "call": [[1, "a", 1.5, [1, {"a": {"$": "tuple", "v": [1]}}]], {"b": 2}]}'''
@@ -78,7 +106,10 @@ def rehearse():
 def read_call(data):
     if data[:1] != b"{":
         data = zlib.decompress(data)
-    fields = json.loads(data)
+    return call_of(json.loads(data))
+
+
+def call_of(fields):
     if fields.get("v") != 2:
         raise ValueError("the versions of the SDK and of the server do not match: install the same version of both")
     call = Call()
@@ -104,22 +135,36 @@ class Source:
 
 def run(call, source):
     sys.modules["glovebox"] = load("inside").module()
+    tree, call.tree = call.tree, None
+    return call_function(find_function(call, source), tree)
+
+
+def find_function(call, source):
     try:
         module = load_module(call, source)
-        function = load("inside_names").decorated.get((call.module, call.function))
-        if function is None:
-            function = getattr(module, call.function)
-        arguments, keywords = values.from_tree(call.tree, None)
-        call.tree = None
+    except ModuleNotFoundError as error:
+        explain(error)
+        raise
+    function = load("inside_names").decorated.get((call.module, call.function))
+    return getattr(module, call.function) if function is None else function
+
+
+def call_function(function, tree):
+    arguments, keywords = values.from_tree(tree, None)
+    try:
         value = function(*arguments, **keywords)
         if hasattr(type(value), "__await__"):
             value = finish(value)
         return value
     except ModuleNotFoundError as error:
-        if error.name and error.args and type(error.args[0]) is str:
-            error.msg = error.args[0] + WHAT_SHIPS % error.name.partition(".")[0]
-            error.args = (error.msg,)
+        explain(error)
         raise
+
+
+def explain(error):
+    if error.name and error.args and type(error.args[0]) is str:
+        error.msg = error.args[0] + WHAT_SHIPS % error.name.partition(".")[0]
+        error.args = (error.msg,)
 
 
 def finish(awaitable):

@@ -133,10 +133,69 @@ def invoke(call, deadline, phases):
         handler = find_handler(call, directory)
     finally:
         phases.imported = now() - began
-    context = LambdaContext(dict(call["context"]), deadline)
+    return handle(handler, call["event"], LambdaContext(dict(call["context"]), deadline), phases)
+
+
+class Shared:
+    """The handler of calls that share an interpreter: its module is loaded by the first of them."""
+
+    def __init__(self, job, results):
+        self._results = results
+        self._call = loads(job.code)
+        self._directory = os.getcwd()
+        self._handler = None
+        runner = sys.modules["_glovebox_runner"]
+        runner._new_main(os.path.join(self._directory, self._call["file"]), Loader(self._call["code"]))
+        self._exit_status = runner._exit_status
+
+    def call(self, _, data):
+        """Does one call; its exit status."""
+        began = now()
+        phases = Phases()
+        line, status = None, 1
+        words = {}
+        try:
+            invocation = loads(data)
+            words = invocation["context"]
+            deadline = began + invocation["timeout_ms"] / 1000
+            sys.argv[:] = [self._call["file"]]
+            handler = self._find(words, phases)
+            value = handle(handler, invocation["event"], LambdaContext(dict(words), deadline), phases)
+            line, status = b'{"type":"function","value":"%s"%s}\n' % (encode64(value, newline=False), phases.words()), 0
+        except SystemExit as error:
+            status = self._exit_status(error)
+        except BaseException as error:
+            line = report(error, words.get("aws_request_id"), phases)
+        if line is not None:
+            for stream in (sys.stdout, sys.stderr):
+                quietly(flush, stream)
+            self._results.send(line)
+        return status or 0
+
+    def _find(self, words, phases):
+        global request_id
+        request_id = words.get("aws_request_id")
+        if self._handler is None:
+            call = {**self._call, "context": words}
+            set_environment(call, self._directory)
+            if sys.path[:1] != [self._directory]:
+                sys.path.insert(0, self._directory)
+            began = now()
+            try:
+                self._handler = find_handler(call, self._directory)
+            finally:
+                phases.imported = now() - began
+        return self._handler
+
+
+request_id = None  # of the call that is under way, for its log
+
+
+def handle(handler, event, context, phases):
+    """The handler's value as bytes of JSON."""
     began = now()
     try:
-        value = handler(call["event"], context)
+        value = handler(event, context)
         if hasattr(value, "__await__") and type(value).__name__ == "coroutine":
             import asyncio
 
@@ -207,6 +266,7 @@ def install_log(call):
     root = logging.getLogger()
     if root.handlers:
         return
+    global request_id
     request_id = call["context"].get("aws_request_id")
 
     class LambdaLog(logging.Handler):

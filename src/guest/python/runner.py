@@ -21,6 +21,8 @@ READY_FD = 5
 HIDDEN_FD = 100
 MAGIC = b"GBXJOB1\n"
 FUNCTION = "glovebox:function"  # the name of a job that is a call of a Lambda handler
+SHARED = "glovebox:calls"  # of one that serves many calls
+SHARED_FUNCTION = "glovebox:function-calls"
 FILES = frozenset((io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom))
 
 
@@ -157,8 +159,11 @@ def run_job(job, results, source=None, main=None):
     """Runs the job as __main__ and ends the process with its exit status."""
     global _results
     _results = results
-    if job.name == FUNCTION:
-        load("lambda_handler").run(job, _results, globals())
+    if job.name[:9] == "glovebox:":
+        if job.name == FUNCTION:
+            load("lambda_handler").run(job, _results, globals())
+        if job.name in (SHARED, SHARED_FUNCTION):
+            load("calls").serve(job, _results)
     status = 0
     try:
         _enter(job)

@@ -74,6 +74,7 @@ def load_parts():
     runner.load("display")
     runner.load("failure")
     runner.load("cells")
+    runner.load("calls")
     runner.load("lambda_handler")
     runner.load("function_call")
     runner.load("value_dates")

@@ -17,6 +17,7 @@
 
 GBX_EMBED(gbx_cell_history_py, GBX_PYTHON_DIR "/cell_history.py");
 GBX_EMBED(gbx_cell_stdin_py, GBX_PYTHON_DIR "/cell_stdin.py");
+GBX_EMBED(gbx_calls_py, GBX_PYTHON_DIR "/calls.py");
 GBX_EMBED(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
 GBX_EMBED(gbx_charts_py, GBX_PYTHON_DIR "/charts.py");
 GBX_EMBED(gbx_context_py, GBX_PYTHON_DIR "/context.py");
@@ -76,6 +77,7 @@ std::span<const RuntimeFile> runtime_files() {
        between(gbx_cell_history_py_begin, gbx_cell_history_py_end)},
       {"opt/glovebox/python/cell_stdin.py",
        between(gbx_cell_stdin_py_begin, gbx_cell_stdin_py_end)},
+      {"opt/glovebox/python/calls.py", between(gbx_calls_py_begin, gbx_calls_py_end)},
       {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
       {"opt/glovebox/python/charts.py", between(gbx_charts_py_begin, gbx_charts_py_end)},
       {"opt/glovebox/python/context.py", between(gbx_context_py_begin, gbx_context_py_end)},

@@ -14,6 +14,16 @@
 #include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What an interpreter may use while it waits for its next call: it reads from a pipe. Anything more
+// is work that no call's limits bound.
+constexpr milliseconds kCpuBetweenCalls{50};
+constexpr milliseconds kLookBetweenCalls{500};
+
+}  // namespace
 
 Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
                  std::optional<std::uint32_t> slice, std::optional<ProcessStart> process)
@@ -37,6 +47,13 @@ sys::CgroupLimits cgroup_limits(const Limits& limits) {
 }
 
 Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_weight) {
+  if (between_calls_) {
+    TRY_OK(check_limits_of_a_call(limits));
+    TRY_OK(set_cgroup_limits(limits, cpu_weight));
+    between_calls_ = false;
+    begin_call(limits);
+    return {};
+  }
   if (!waiting_ || !waiting_->link)
     return fail(Errc::kNotFound, "the sandbox does not wait to be taken");
   if (network_up && !network_)
@@ -46,25 +63,11 @@ Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_
       limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes;
   if (reuse_ && other_disk)
     return fail(Errc::kConflict, "the disk limit of a reusable sandbox cannot change");
-  sys::CgroupLimits wanted = cgroup_limits(limits);
-  wanted.cpu_weight = cpu_weight;
-  if (wanted != cgroup_limits(limits_)) {
-    const sys::CgroupFeatures before = cgroup_.features();
-    cgroup_.set_limits(wanted);
-    const sys::CgroupFeatures& now = cgroup_.features();
-    if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
-      return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
-    }
-  }
+  TRY_OK(set_cgroup_limits(limits, cpu_weight));
   if (other_disk) {
     TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
   }
-  limits_ = limits;
-  // The CPU time of making it and of waiting is not charged to the client.
-  cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
-  if (was_recycled_) peak_is_of_this_call_ = cgroup_.reset_peak_memory();
-  started_ = Clock::now();
-  check_at_ = soonest_end(started_, {});
+  begin_call(limits);
   const int fds[] = {waiting_->link.get()};
   TRY_OK(send_message(waiting_->setup.get(),
                       wire::encode(wire::PlanMessage(wire::SandboxTaken{limits, network_up})),
@@ -73,6 +76,52 @@ Result<> Sandbox::take(const Limits& limits, bool network_up, std::uint32_t cpu_
   if (reuse_) reuse_->setup = std::move(waiting_->setup);
   waiting_.reset();
   return {};
+}
+
+Result<> Sandbox::set_cgroup_limits(const Limits& limits, std::uint32_t cpu_weight) {
+  sys::CgroupLimits wanted = cgroup_limits(limits);
+  wanted.cpu_weight = cpu_weight;
+  sys::CgroupLimits set = cgroup_limits(limits_);
+  set.cpu_weight = cpu_weight_;  // an earlier call's
+  if (wanted == set) return {};
+  cpu_weight_ = cpu_weight;
+  const sys::CgroupFeatures before = cgroup_.features();
+  cgroup_.set_limits(wanted);
+  const sys::CgroupFeatures& now = cgroup_.features();
+  if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
+    return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
+  }
+  return {};
+}
+
+// Its process has the others as rlimits already.
+Result<> Sandbox::check_limits_of_a_call(const Limits& limits) const {
+  Limits same = limits_;
+  same.wall = limits.wall;
+  same.cpu_time = limits.cpu_time;
+  if (limits == same) return {};
+  return fail(Errc::kConflict, "the limits of an interpreter that stays cannot change");
+}
+
+// The CPU time of making it and of waiting is not charged to the client.
+void Sandbox::begin_call(const Limits& limits) {
+  limits_ = limits;
+  cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
+  if (was_recycled_) peak_is_of_this_call_ = cgroup_.reset_peak_memory();
+  started_ = Clock::now();
+  check_at_ = soonest_end(started_, {});
+}
+
+void Sandbox::begin_waiting_for_a_call() {
+  between_calls_ = true;
+  was_recycled_ = true;
+  cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
+  check_at_ = Clock::now() + kLookBetweenCalls;
+}
+
+void Sandbox::check_between_calls(Clock::time_point now) {
+  if (cpu_used() > kCpuBetweenCalls) return kill(EndReason::kDestroyed);
+  check_at_ = now + kLookBetweenCalls;
 }
 
 Result<> Sandbox::begin_recycling(UniqueFd link, std::span<const UniqueFd> scratch) {
@@ -121,6 +170,7 @@ Clock::time_point Sandbox::soonest_end(Clock::time_point now,
 
 void Sandbox::check(Clock::time_point now) {
   if (end_reason_ || joining || waiting_ || session_ || now < check_at_) return;
+  if (between_calls_) return check_between_calls(now);
   if (now >= started_ + limits_.wall) return kill(EndReason::kWallTimeout);
   const auto used = limits_.cpu_time.count() > 0 ? cpu_used() : std::chrono::microseconds(0);
   if (limits_.cpu_time.count() > 0 && used >= limits_.cpu_time) {

@@ -41,7 +41,7 @@ class Sandbox {
     UniqueFd upper;  // its writable filesystem
   };
   void wait_with(Waiting waiting) { waiting_ = std::move(waiting); }
-  bool is_waiting() const { return waiting_.has_value(); }
+  bool is_waiting() const { return waiting_.has_value() || between_calls_; }
   int setup_fd() const { return waiting_ ? waiting_->setup.get() : -1; }
   void give_link(UniqueFd link) { waiting_->link = std::move(link); }
   // Hands it to the client, with its limits: time counts from now on.
@@ -94,6 +94,9 @@ class Sandbox {
   Reuse* reuse() { return reuse_ ? &*reuse_ : nullptr; }
   // The call in it is over: tells the agent to clean up, and makes it wait for the next one.
   Result<> begin_recycling(UniqueFd link, std::span<const UniqueFd> scratch);
+  // The call in it is over, and its runtime stays: it waits for the next one as it is. If it works
+  // meanwhile, it is ended.
+  void begin_waiting_for_a_call();
 
   // The sockets of its network, which a gateway relays.
   struct Network {
@@ -143,6 +146,10 @@ class Sandbox {
   const sys::Cgroup& cgroup() const { return cgroup_; }
 
  private:
+  Result<> check_limits_of_a_call(const Limits& limits) const;
+  Result<> set_cgroup_limits(const Limits& limits, std::uint32_t cpu_weight);
+  void begin_call(const Limits& limits);
+  void check_between_calls(Clock::time_point now);
   std::chrono::microseconds cpu_used() const;
   Clock::time_point soonest_end(Clock::time_point now, std::chrono::microseconds used) const;
 
@@ -155,6 +162,7 @@ class Sandbox {
   std::optional<Session> session_;
   std::optional<Reuse> reuse_;
   bool was_recycled_ = false;
+  bool between_calls_ = false;  // of a runtime that stays
   bool peak_is_of_this_call_ = true;
   std::optional<Network> network_;
   Clock::time_point started_;
@@ -164,7 +172,8 @@ class Sandbox {
   bool empty_ = false;
   std::shared_ptr<const void> uid_lease_;
   std::vector<LayerRef> layers_;
-  std::chrono::microseconds cpu_before_take_{0};
+  std::uint32_t cpu_weight_ = sys::kFullCpuWeight;
+  std::chrono::microseconds cpu_before_take_{0};  // between two calls: before it began to wait
   // Destroyed bottom to top: the process dies first, the cgroup can go only when it is empty.
   sys::Cgroup cgroup_;
   UniqueFd init_;

@@ -52,7 +52,14 @@ void SandboxRequests::recycle(Client& client, const wire::RecycleSandbox& reques
   const EndReason reason = sandbox.is_ending() ? sandbox.end_reason() : EndReason::kDestroyed;
   clients_.send(client, wire::SandboxEnded{request.id, reason, usage});
   const bool can_go_on = record->announced && sandbox.reuse() != nullptr && !sandbox.is_waiting() &&
-                         !sandbox.is_ending() && usage.oom_kills == 0 && fds.size() == 1;
+                         !sandbox.is_ending() && usage.oom_kills == 0 &&
+                         fds.size() == (request.keeps_runtime ? 0 : 1);
+  if (can_go_on && request.keeps_runtime) {
+    sandbox.begin_waiting_for_a_call();
+    clients_.send(client, wire::SandboxCreated{request.seq, request.id, sandbox.walls(),
+                                               sandbox.reuse()->generation, sandbox.has_network()});
+    return;
+  }
   Result<> begun = can_go_on ? check_link(fds[0].get())
                              : Result<>(fail(Errc::kConflict, "the sandbox cannot be used again"));
   if (begun) begun = sandboxes_.recycle(*record, request, std::move(fds[0]));

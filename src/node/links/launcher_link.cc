@@ -87,7 +87,12 @@ void LauncherLink::recycle(const SandboxId& id, bool hurry, UniqueFd end, Create
   if (seq == 0) return;
   std::vector<UniqueFd> ends;
   ends.push_back(std::move(end));
-  send(wire::RecycleSandbox{seq, id, hurry}, std::move(ends));
+  send(wire::RecycleSandbox{seq, id, hurry, false}, std::move(ends));
+}
+
+void LauncherLink::keep(const SandboxId& id, Created done) {
+  const std::uint32_t seq = ask({.created = std::move(done)});
+  if (seq != 0) send(wire::RecycleSandbox{seq, id, false, true});
 }
 
 void LauncherLink::prepare(const std::string& template_name) {

@@ -65,6 +65,8 @@ class LauncherLink {
   void destroy(const SandboxId& id);
   // As create(), for a sandbox whose call is over.
   void recycle(const SandboxId& id, bool hurry, UniqueFd end, Created done);
+  // Likewise, but its runtime stays.
+  void keep(const SandboxId& id, Created done);
   void prepare(const std::string& template_name);
   // Templates that this server defines. As create(): all answers come later.
   void define(TemplateDefinition definition, Finished done);

@@ -131,6 +131,7 @@ class Charge {
     (*held_)->second.pids += pids;
   }
   bool has_owner() const { return held_.has_value(); }
+  bool is_of(const std::string& owner) const { return held_ && (*held_)->first == owner; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:

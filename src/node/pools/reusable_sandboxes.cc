@@ -37,6 +37,8 @@ std::unique_ptr<Sandbox> ReusableSandboxes::take(const SandboxRequest& request,
     std::unique_ptr<Sandbox> sandbox = std::move(group.idle.back());
     group.idle.pop_back();
     if (sandbox->ended() || sandbox->lost() || sandbox->generation() < generation) continue;
+    const KeptRuntime* kept = sandbox->reuse()->kept.get();
+    if (kept != nullptr && !kept->is_silent()) continue;
     // It is the owner's already, and counts as such: only its memory is needed again.
     const std::uint64_t bytes = bytes_of(request.limits);
     const std::uint64_t has = sandbox->charge().bytes();
@@ -130,7 +132,10 @@ void ReusableSandboxes::cleaned(const std::string& key, Result<std::unique_ptr<S
   if (!sandbox || stopped_) return;
   Sandbox& idle = **sandbox;
   idle.on_end([this] { listener_.on_pool_changed(); });
-  idle.charge().change(std::min(idle.charge().bytes(), parts_.options.waiting_memory_bytes));
+  // An interpreter that stays may have filled all of its memory.
+  if (idle.reuse()->kept == nullptr) {
+    idle.charge().change(std::min(idle.charge().bytes(), parts_.options.waiting_memory_bytes));
+  }
   idle.reuse()->idle_since = parts_.options.now();
   group.idle.push_back(std::move(*sandbox));
 }
@@ -144,9 +149,10 @@ void ReusableSandboxes::recycle(Sandbox& sandbox) {
   auto done = [this, gone = gone_, key](SandboxCreation&, Result<std::unique_ptr<Sandbox>> clean) {
     if (!*gone) cleaned(key, std::move(clean));
   };
-  if (!parts_.creator.recycle(sandbox, is_in_demand(group), std::move(done))) {
-    return sandbox.begin_destroy();
-  }
+  const bool begun = slot.kept != nullptr
+                         ? parts_.creator.keep(sandbox, std::move(done))
+                         : parts_.creator.recycle(sandbox, is_in_demand(group), std::move(done));
+  if (!begun) return sandbox.begin_destroy();
   ++group.coming;
 }
 

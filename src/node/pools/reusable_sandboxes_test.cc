@@ -182,6 +182,103 @@ TEST_F(IdleReusableSandboxes, OfTheOwnerThatHasMostMakeRoomFirst) {
   EXPECT_EQ(run(job_of("victim", "mine")).reused, 1u);
 }
 
+// Runs that share an interpreter.
+class SharedInterpretersTest : public ReusableSandboxesTest {
+ protected:
+  static RunJob sharing(std::string call = "a call") {
+    RunJob job = reusing();
+    job.shares_interpreter = true;
+    job.call = std::move(call);
+    return job;
+  }
+};
+
+TEST_F(SharedInterpretersTest, RunsShareOneRuntimeOneAfterTheOther) {
+  launcher.script.out = "said\n";
+  std::set<std::string> sandboxes;
+  for (int i = 0; i < 10; ++i) {
+    const auto call = finish(sharing("call " + std::to_string(i)));
+    settle();
+    ASSERT_TRUE(*call->result) << call->result->error().message();
+    const RunReport& report = **call->result;
+    EXPECT_EQ(report.outcome.exit_code, 0);
+    EXPECT_TRUE(report.warm);
+    EXPECT_EQ(call->sink.out, "said\n") << i;
+    sandboxes.insert(report.sandbox);
+  }
+  EXPECT_LE(sandboxes.size(), 2u);
+  EXPECT_EQ(launcher.jobs.size(), sandboxes.size()) << "the code is sent once";
+  EXPECT_EQ(launcher.kept_runtimes.size(), 10u);
+  ASSERT_EQ(launcher.shared_calls.size(), 10u);
+  EXPECT_EQ(launcher.shared_calls[9], "call 9");
+  EXPECT_TRUE(launcher.recycled.empty());
+  EXPECT_EQ(launcher.destroyed, 0);
+}
+
+TEST_F(SharedInterpretersTest, ASandboxInWhichSomethingIsLeftIsDestroyed) {
+  launcher.left = "a process";
+  const RunReport first = run(sharing());
+  settle();
+  EXPECT_FALSE(launcher.alive.contains(first.sandbox));
+  launcher.left.clear();
+  EXPECT_EQ(run(sharing()).reused, 0u);
+}
+
+TEST_F(SharedInterpretersTest, ASandboxThatTheLauncherDoesNotKeepIsReplaced) {
+  launcher.refuses_recycling = wire::SandboxRefused{0, Errc::kConflict, 0, "out of memory"};
+  const RunReport first = run(sharing());
+  EXPECT_EQ(first.outcome.exit_code, 0);
+  EXPECT_EQ(run(sharing()).reused, 0u);
+}
+
+TEST_F(SharedInterpretersTest, AnInterpreterThatDoesNotTakeItsCallIsReplacedAndTheCallRepeated) {
+  const RunReport first = run(sharing());
+  launcher.script.hangs = true;
+  const auto call = start(sharing());
+  settle();
+  launcher.script.hangs = false;
+  now += seconds(2);
+  until([&] { return call->done(); });
+  ASSERT_TRUE(*call->result) << call->result->error().message();
+  EXPECT_NE((*call->result)->sandbox, first.sandbox);
+  EXPECT_FALSE((*call->result)->reused);
+  settle();
+  EXPECT_FALSE(launcher.alive.contains(first.sandbox));
+}
+
+TEST_F(SharedInterpretersTest, AnIdleInterpreterKeepsItsWholeMemoryCharged) {
+  const std::uint64_t before = node->figures().memory_committed_bytes;
+  RunJob job = sharing();
+  const std::uint64_t whole = job.limits.memory_bytes + job.limits.disk_bytes;
+  (void)run(std::move(job));
+  settle();
+  EXPECT_GE(node->figures().memory_committed_bytes - before, whole);
+}
+
+TEST_F(SharedInterpretersTest, IdleInterpretersOfAnOwnerGiveWayToItsOtherRuns) {
+  options.max_memory_bytes = 4ull << 30;
+  options.owner_share_percent = 75;
+  node.reset();
+  begin({status_of("python", RuntimeKind::kPython, 0, 4)});
+  for (int i = 0; i < 12; ++i) {
+    RunJob job = sharing();
+    job.reuse = "code " + std::to_string(i);
+    job.owner = "one";
+    EXPECT_EQ(run(std::move(job)).reused, 0u) << "each has the whole memory of a run";
+  }
+}
+
+TEST_F(SharedInterpretersTest, ACancelledRunTakesItsInterpreterWithIt) {
+  const RunReport first = run(sharing());
+  launcher.script.hangs = true;
+  const auto call = start(sharing());
+  settle();
+  call->cancel->cancel();
+  until([&] { return call->done(); });
+  settle();
+  EXPECT_FALSE(launcher.alive.contains(first.sandbox));
+}
+
 TEST_F(ReusableSandboxesTest, RunsThatTakeLongGetMoreSandboxes) {
   launcher.script.hangs = true;
   std::vector<std::shared_ptr<Call>> calls;

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -122,6 +124,49 @@ bool SandboxCreator::recycle(Sandbox& sandbox, bool hurry, Done done) {
                       .template_name = {},
                       .reuse = std::move(handed_on.reuse)});
   return true;
+}
+
+bool SandboxCreator::keep(Sandbox& sandbox, Done done) {
+  if (!ask_what_is_left(sandbox.socket())) return false;
+  const auto shared = std::make_shared<CreationPtr>();
+  auto finished = [this, gone = gone_, shared,
+                   done = std::move(done)](Result<wire::SandboxCreated> created) mutable {
+    if (*gone) return;
+    const CreationPtr creation = *shared;
+    if (!created) return done(*creation, fail(std::move(created.error())));
+    being_checked_.push_back(std::make_unique<Sandbox>(
+        io_, launcher_, *created, std::move(creation->socket), std::move(creation->charge),
+        creation->make, std::move(creation->reuse)));
+    boost::asio::co_spawn(io_,
+                          finish_keeping(creation, being_checked_.back().get(), std::move(done)),
+                          boost::asio::detached);
+  };
+  UniqueFd socket = sandbox.release_socket();
+  Sandbox::HandedOn handed_on = sandbox.keep(std::move(finished));
+  *shared = std::make_shared<SandboxCreation>(
+      SandboxCreation{.socket = std::move(socket),
+                      .charge = std::move(handed_on.charge),
+                      .make = {.warm = true, .waits = true, .made_at = options_.now()},
+                      .template_name = {},
+                      .reuse = std::move(handed_on.reuse)});
+  return true;
+}
+
+boost::asio::awaitable<void> SandboxCreator::finish_keeping(CreationPtr creation, Sandbox* sandbox,
+                                                            Done done) {
+  const std::shared_ptr<const bool> gone = gone_;
+  Result<> checked = co_await await_nothing_left(io_, sandbox->socket(), gone);
+  if (*gone) co_return;
+  const auto at = std::find_if(being_checked_.begin(), being_checked_.end(),
+                               [sandbox](const auto& one) { return one.get() == sandbox; });
+  std::unique_ptr<Sandbox> its_own = std::move(*at);
+  being_checked_.erase(at);
+  if (checked) {
+    done(*creation, std::move(its_own));
+  } else {
+    its_own.reset();
+    done(*creation, fail(std::move(checked.error())));
+  }
 }
 
 bool SandboxCreator::runtime_was_missing(const SandboxCreation& creation, const Error& error) {

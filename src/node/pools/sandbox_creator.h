@@ -3,6 +3,7 @@
 // sandboxes are needed. One thread, no locks.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,8 @@ class SandboxCreator {
   // takes no place among those that are being created. False: it cannot be, and `done` is not
   // called.
   bool recycle(Sandbox& sandbox, bool hurry, Done done);
+  // As recycle(), for one whose runtime stays (ReuseSlot::kept).
+  bool keep(Sandbox& sandbox, Done done);
   const EngineFigures& made() const { return made_; }
   // Learns from an error that `done` was given: when to ask again, and for what.
   void note_refusal(const SandboxCreation& creation, const Error& error);
@@ -82,6 +85,8 @@ class SandboxCreator {
 
  private:
   using CreationPtr = std::shared_ptr<SandboxCreation>;
+  // For a sandbox whose agent was asked what is left.
+  boost::asio::awaitable<void> finish_keeping(CreationPtr creation, Sandbox* sandbox, Done done);
   void finish(const CreationPtr& creation, Result<wire::SandboxCreated> created, const Done& done);
 
   boost::asio::io_context& io_;
@@ -89,6 +94,8 @@ class SandboxCreator {
   TemplateTable& templates_;
   const NodeOptions& options_;
   std::vector<CreationPtr> creations_;
+  // Their agents look at what is left.
+  std::vector<std::unique_ptr<Sandbox>> being_checked_;
   std::uint32_t creating_ = 0;  // of those, without the overdue ones
   std::string full_reason_;
   EngineFigures made_;

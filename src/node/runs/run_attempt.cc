@@ -1,15 +1,14 @@
 #include "node/runs/run_attempt.h"
 
-#include <csignal>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "model/program_refusal.h"
 #include "node/links/launcher_error.h"
 #include "node/runs/output_files.h"
+#include "node/runs/run_end.h"
+#include "node/runs/start_error.h"
 #include "node/sandboxes/check_grade.h"
 #include "node/sandboxes/guest_pipe.h"
 
@@ -29,19 +28,14 @@ constexpr milliseconds kFloodPause{20};
 // Pipes close when the sandbox has ended; the bound covers what we did not foresee.
 constexpr milliseconds kDrainTime{1000};
 constexpr milliseconds kEndReportTime{1000};
+// An interpreter that waits for its next call takes it at once, also on a busy host.
+constexpr milliseconds kToTakeCall{1500};
 
 std::chrono::microseconds between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
 }
 
 Error launcher_lost() { return launcher_error("the launcher was lost during this run"); }
-
-// A mistake in the request, as opposed to a failure of ours.
-bool is_caller_mistake(int sys_errno) {
-  return sys_errno == ENOENT || sys_errno == EACCES || sys_errno == ENOEXEC ||
-         sys_errno == ENOTDIR || sys_errno == EISDIR || sys_errno == ELOOP || sys_errno == E2BIG ||
-         sys_errno == ENAMETOOLONG;
-}
 
 }  // namespace
 
@@ -98,9 +92,36 @@ Task<> RunAttempt::run_in_sandbox(RuntimeKind runtime) {
           : sandbox_->make().warm ? StartMode::kWarmRuntime
                                   : StartMode::kColdRuntime;
   report_.warm = mode_ == StartMode::kWarmRuntime;
-  interpreter_ = runtime == RuntimeKind::kNode ? "node" : "python3";
-  CO_TRY(StartFrames frames, StartFrames::make(job_, mode_, runtime));
   deadline_ = now() + job_.limits.wall + context_.options.backstop;
+  ReuseSlot* const slot = sandbox_->reuse();
+  if (slot != nullptr && slot->kept != nullptr) {
+    continue_with(std::move(*std::exchange(slot->kept, nullptr)));
+    CO_TRY_OK(co_await stream());
+    if (!exited_ && sandbox_->ended() && sandbox_->ended()->refusal) {
+      co_return fail(*sandbox_->ended()->refusal);
+    }
+    co_await fetch_files();
+  } else {
+    CO_TRY_OK(co_await start(runtime));
+  }
+  co_return co_await finish();
+}
+
+// The interpreter of an earlier call: it waits for the record of this one.
+void RunAttempt::continue_with(KeptRuntime kept) {
+  sandbox_->take(job_.limits, Sandbox::Network::kNone);
+  sink_.set_may_have_run(true);
+  kept.wake(signal_, stdin_, pipes_);
+  handed_over_ = started_ = now();
+  take_call_by_ = started_ + kToTakeCall;
+  report_.outcome.setup = between(asked_, started_);
+}
+
+Task<> RunAttempt::start(RuntimeKind runtime) {
+  if (mode_ == StartMode::kColdRuntime && job_.image) {
+    interpreter_ = runtime == RuntimeKind::kNode ? "node" : "python3";
+  }
+  CO_TRY(StartFrames frames, StartFrames::make(job_, mode_, runtime));
   // All of it at once: the frames are there when the launcher lets the agent continue.
   sandbox_->take(job_.limits, job_.net.is_none() ? Sandbox::Network::kNone : Sandbox::Network::kUp);
   if (!job_.net.is_none()) open_network();
@@ -114,7 +135,7 @@ Task<> RunAttempt::run_in_sandbox(RuntimeKind runtime) {
     CO_TRY_OK(co_await stream());
     co_await fetch_files();
   }
-  co_return co_await finish();
+  co_return Result<>();
 }
 
 boost::asio::awaitable<void> RunAttempt::fetch_files() {
@@ -142,7 +163,7 @@ Task<> RunAttempt::await_started() {
       // The waiting runtime is broken, not the caller's code.
       may_retry_ = mode_ == StartMode::kWarmRuntime;
       sink_.set_may_have_run(false);
-      co_return fail(start_failed(*refused));
+      co_return fail(start_error(job_, interpreter_, *refused));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       CO_TRY_OK(take_pipes(std::move(incoming.fds)));
       // A warm runtime begins as soon as it has the job; we may read the agent's report of that
@@ -156,30 +177,13 @@ Task<> RunAttempt::await_started() {
   }
 }
 
-Error RunAttempt::start_failed(const wire::StartFailed& failed) const {
-  std::string what = failed.step;
-  // Of an image, which may have no interpreter.
-  const bool is_interpreter = job_.job && job_.image && mode_ == StartMode::kColdRuntime;
-  if (what == wire::kExecuteStep && (job_.exec || is_interpreter)) {
-    const std::string program = job_.exec ? job_.exec->argv[0] : interpreter_;
-    if (auto refused = refuse_to_execute(program, failed.sys_errno)) return *refused;
-    what = "execute " + program;
-  }
-  if (what == wire::kEnterDirectoryStep) {
-    what += " " + (job_.exec ? job_.exec->workdir : job_.job->workdir);
-  }
-  Error error = Error::from_errno(what, failed.sys_errno).context("start the program");
-  if (!is_caller_mistake(failed.sys_errno)) return error;
-  return Error(Errc::kInvalidArgument, error.message());
-}
-
 Result<> RunAttempt::take_pipes(std::vector<UniqueFd> fds) {
   const bool has_results = mode_ != StartMode::kProgram;
   if (fds.size() != (has_results ? 4u : 3u)) {
     return fail(Errc::kProtocol, "the sandbox's agent did not send the program's streams");
   }
   for (const UniqueFd& fd : fds) TRY_OK(check_is_pipe(fd.get()));
-  if (!job_.stdin_bytes.empty()) {
+  if (!input().empty()) {
     stdin_ = WatchedFd(context_.io, std::move(fds[0]));
     stdin_.wakes(&signal_);
   }
@@ -222,6 +226,7 @@ Task<> RunAttempt::stream() {
   buffer_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   std::optional<Clock::time_point> drain_until;
   boost::asio::steady_timer pause(context_.io);
+  bool looked_again = false;
   while (true) {
     poll_exit();
     if (sandbox_->lost()) co_return fail(launcher_lost());
@@ -250,6 +255,22 @@ Task<> RunAttempt::stream() {
         break;
       }
     }
+    if (job_.shares_interpreter && runtime_exit_ && !exited_) {
+      if (!drain_until) drain_until = now() + kDrainTime;
+      // What the call printed came before its last word, so it is in the pipes by now. Something
+      // that it left may go on printing.
+      const bool is_late = now() >= *drain_until;
+      if (is_late || (looked_again && !more)) {
+        call_ended_ = !is_late;
+        exited_ = wire::ProgramExited{*runtime_exit_, 0, 0, 0};
+        report_.outcome.wall = between(started_, now());
+        break;
+      }
+      if (!std::exchange(looked_again, true)) {
+        for (WatchedFd& pipe : pipes_) pipe.assume_readable();
+        continue;
+      }
+    }
     if (more && is_flooding()) {
       pause.expires_after(kFloodPause);
       co_await pause.async_wait(boost::asio::use_awaitable);
@@ -262,7 +283,18 @@ Task<> RunAttempt::stream() {
     }
     if (drain_until && now() >= *drain_until) break;
     if (now() >= deadline_ + context_.options.backstop) break;
-    co_await wait_until(drain_until.value_or(deadline_));
+    if (take_call_by_ && now() >= *take_call_by_) {
+      take_call_by_.reset();
+      // Its last call said that it had ended, and has not. This one has not begun.
+      if (stdin_ && KeptRuntime::has_read_nothing(stdin_, stdin_at_)) {
+        sink_.set_may_have_run(false);
+        may_retry_ = true;
+        co_return fail(Errc::kUnavailable, "the interpreter does not take its call");
+      }
+    }
+    Clock::time_point until = drain_until.value_or(deadline_);
+    if (take_call_by_) until = std::min(until, *take_call_by_);
+    co_await wait_until(until);
   }
   std::vector<std::string> last = results_.finish();
   co_await deliver_results(std::move(last));
@@ -291,7 +323,8 @@ void RunAttempt::poll_exit() {
 
 void RunAttempt::feed_stdin() {
   while (stdin_ && stdin_.writable()) {
-    const std::string_view left = std::string_view(job_.stdin_bytes).substr(stdin_at_);
+    const std::string_view left = std::string_view(input()).substr(stdin_at_);
+    if (left.empty() && job_.shares_interpreter) return;  // open for the next call
     const ssize_t put = left.empty() ? 0 : write_now(stdin_.fd(), left);
     if (put < 0 && errno == EAGAIN) return stdin_.wait_writable();
     // All is written, or the program has closed its end; the rest is dropped.
@@ -388,14 +421,26 @@ void RunAttempt::begin_end() {
                               report->set(std::move(figures));
                             });
   }
-  if (may_be_recycled()) context_.allocator.recycle(*sandbox_);
+  if (may_be_recycled()) {
+    if (job_.shares_interpreter) {
+      link_open_ = false;  // the socket goes with the sandbox
+      sandbox_->reuse()->kept = KeptRuntime::of(stdin_, pipes_);
+    }
+    context_.allocator.recycle(*sandbox_);
+  }
   sandbox_->begin_destroy();
 }
 
 // Anything but an orderly end may have left something that the agent does not know of.
 bool RunAttempt::may_be_recycled() const {
   return sandbox_->can_be_recycled() && !stopped_ && !overdue_ && !network_failed_ && exited_ &&
-         exited_->signal == 0 && link_open_;
+         exited_->signal == 0 && link_open_ && (!job_.shares_interpreter || can_keep_runtime());
+}
+
+// It has read its whole record, and closed nothing.
+bool RunAttempt::can_keep_runtime() const {
+  return call_ended_ && mode_ == StartMode::kWarmRuntime && stdin_ && stdin_at_ == input().size() &&
+         pipes_[kOut] && pipes_[kErr] && pipes_[kResults];
 }
 
 boost::asio::awaitable<void> RunAttempt::await_network_report() {
@@ -413,34 +458,9 @@ Task<> RunAttempt::finish() {
   CO_TRY_OK(co_await await_ended());
   co_await await_network_report();
   report_.cancelled = stopped_ && !exited_;
-  fill_outcome();
+  report_.outcome =
+      with_end(std::move(report_.outcome), job_.limits, *sandbox_->ended(), exited_, overdue_);
   co_return Result<>();
-}
-
-void RunAttempt::fill_outcome() {
-  const Sandbox::Ended& ended = *sandbox_->ended();
-  Outcome& outcome = report_.outcome;
-  outcome.usage = ended.usage;
-  outcome.oom_killed = ended.usage.oom_kills > 0;
-  if (exited_) {
-    outcome.signal = exited_->signal;
-    outcome.exit_code = exited_->signal != 0 ? 128 + exited_->signal : exited_->code;
-    if (outcome.usage.cpu.count() == 0) {
-      outcome.usage.cpu = std::chrono::microseconds(exited_->cpu_us);
-    }
-    if (!outcome.usage.peak_memory_bytes && exited_->max_rss_bytes > 0) {
-      outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
-    }
-    // Without a cgroup that counts CPU time, RLIMIT_CPU of the process did.
-    outcome.cpu_exceeded = ended_by_cpu_rlimit(job_.limits, exited_->signal, exited_->cpu_us);
-    outcome.timed_out = outcome.cpu_exceeded;
-  } else {
-    outcome.cpu_exceeded = ended.reason == EndReason::kCpuTimeout;
-    outcome.timed_out = overdue_ || ended.reason == EndReason::kWallTimeout || outcome.cpu_exceeded;
-    outcome.signal = SIGKILL;
-    outcome.exit_code = kExitKilled;
-  }
-  if (outcome.timed_out) outcome.exit_code = kExitTimeout;
 }
 
 Task<SandboxLink::Incoming> RunAttempt::next_frame() {
@@ -478,12 +498,6 @@ Task<> RunAttempt::await_ended() {
     co_await wait_until(until);
   }
   co_return Result<>();
-}
-
-// Or until something has happened.
-boost::asio::awaitable<void> RunAttempt::wait_until(Clock::time_point time) {
-  wake_at_ = time;
-  return signal_.wait();
 }
 
 }  // namespace glovebox::node

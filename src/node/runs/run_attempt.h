@@ -36,13 +36,18 @@ class RunAttempt final : public ActiveRun {
   enum Pipe { kOut, kErr, kResults, kPipes };
 
   Task<> run_in_sandbox(RuntimeKind runtime);
+  Task<> start(RuntimeKind runtime);
+  void continue_with(KeptRuntime kept);
   Task<> await_started();
   Result<> take_pipes(std::vector<UniqueFd> fds);
-  Error start_failed(const wire::StartFailed& failed) const;
   Task<> on_start_failure(Error why);
   Task<> stream();
   void poll_exit();
   bool all_closed() const { return !pipes_[kOut] && !pipes_[kErr] && !pipes_[kResults]; }
+  // What goes to its standard input.
+  const std::string& input() const {
+    return job_.shares_interpreter ? job_.call : job_.stdin_bytes;
+  }
   void feed_stdin();
   bool is_flooding() const;
   boost::asio::awaitable<bool> pump(Pipe which);
@@ -52,13 +57,17 @@ class RunAttempt final : public ActiveRun {
   void open_network();
   void begin_end();
   bool may_be_recycled() const;
+  bool can_keep_runtime() const;
   boost::asio::awaitable<void> await_network_report();
   Task<> finish();
-  void fill_outcome();
 
   Task<SandboxLink::Incoming> next_frame();
   Task<> await_ended();
-  boost::asio::awaitable<void> wait_until(Clock::time_point time);
+  // Or until something has happened.
+  boost::asio::awaitable<void> wait_until(Clock::time_point time) {
+    wake_at_ = time;
+    return signal_.wait();
+  }
   Clock::time_point now() const { return context_.options.now(); }
   bool over() const { return exited_ || sandbox_->ended() || !link_open_; }
 
@@ -75,7 +84,7 @@ class RunAttempt final : public ActiveRun {
   std::unique_ptr<Sandbox> sandbox_;
   SandboxLink link_;
   StartMode mode_ = StartMode::kProgram;
-  const char* interpreter_ = "";  // of the template
+  std::string interpreter_;  // that a cold run of an image executes
   WatchedFd stdin_;
   std::size_t stdin_at_ = 0;
   WatchedFd pipes_[kPipes];
@@ -83,7 +92,9 @@ class RunAttempt final : public ActiveRun {
   ResultLines results_;
   std::uint64_t surplus_ = 0;  // bytes read past the output limit, and of results
   bool link_open_ = true;
-  bool stopped_ = false;  // by the caller, or because the reader is gone
+  std::optional<Clock::time_point> take_call_by_;  // of an interpreter that was there before
+  bool call_ended_ = false;  // of an interpreter that stays: its last word, and all it had printed
+  bool stopped_ = false;     // by the caller, or because the reader is gone
   bool overdue_ = false;
   bool may_retry_ = false;
   std::optional<Error> network_failed_;

@@ -61,6 +61,10 @@ struct RunJob {
   // Its sandbox may have served earlier runs with the same text here, and may serve later ones.
   // Empty: it is never used again.
   std::string reuse;
+  // Its interpreter may have served earlier runs and may serve later ones, all with the same `job`;
+  // what is this run's alone is the record of wire/guest/job.h, in place of `stdin_bytes`.
+  bool shares_interpreter = false;
+  std::string call;
 };
 
 struct OutputFile {

@@ -80,7 +80,7 @@ std::optional<std::vector<std::byte>> StartFrames::next() {
   }
   if (step_ == Step::kStart) {
     step_ = Step::kDone;
-    if (mode_ == StartMode::kWarmRuntime) return encoded(wire::StartJob{});
+    if (mode_ == StartMode::kWarmRuntime) return encoded(wire::StartJob{job_->shares_interpreter});
     return encoded(wire::StartProgram{exec_, mode_ == StartMode::kColdRuntime});
   }
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "node/node_options.h"
+#include "node/sandboxes/kept_runtime.h"
 
 namespace glovebox::node {
 
@@ -27,6 +28,9 @@ class ReuseSlot {
   Clock::time_point made_at() const { return made_at_; }
   std::uint32_t calls = 0;  // served so far
   Clock::time_point idle_since{};
+  // Of calls that share an interpreter: the one that is there, between two of them. Null while a
+  // call has it, before the first one, and where each call has its own.
+  std::unique_ptr<KeptRuntime> kept{};
 
  private:
   std::string key_;

@@ -65,6 +65,13 @@ Sandbox::HandedOn Sandbox::recycle(bool hurry, UniqueFd end,
   return {std::move(charge_), std::move(reuse_)};
 }
 
+Sandbox::HandedOn Sandbox::keep(std::function<void(Result<wire::SandboxCreated>)> done) {
+  GBX_ASSERT(can_be_recycled());
+  destroying_ = true;
+  launcher_.keep(id_, std::move(done));
+  return {std::move(charge_), std::move(reuse_)};
+}
+
 void Sandbox::end(Ended ended) {
   ended_ = std::move(ended);
   if (on_end_) on_end_();

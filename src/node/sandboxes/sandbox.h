@@ -49,6 +49,7 @@ class Sandbox {
   bool has_network() const { return has_network_; }  // prepared, or up
   WatchedFd& socket() { return socket_; }
   Charge& charge() { return charge_; }
+  const Charge& charge() const { return charge_; }
 
   // Asserts that it is given to a run only once.
   void give();
@@ -73,6 +74,8 @@ class Sandbox {
   // `end`: the agent's, of the next call's socket. `done` is called later, never from in here.
   HandedOn recycle(bool hurry, UniqueFd end,
                    std::function<void(Result<wire::SandboxCreated>)> done);
+  // As recycle(), but the runtime stays, and so does the socket, which release_socket() gives.
+  HandedOn keep(std::function<void(Result<wire::SandboxCreated>)> done);
   // From now on it ends only by begin_destroy(): a session outlives the server.
   void outlive() { outlives_ = true; }
   UniqueFd release_socket() { return socket_.release(); }

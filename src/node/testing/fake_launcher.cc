@@ -30,6 +30,8 @@ struct FakeLauncher::Agent {
   bool waits = false;
   bool closed = false;
   bool started = false;
+  bool listens = false;
+  bool runtime_stays = false;
   std::string job;
   std::string put_path;
   std::vector<UniqueFd> kept;  // the guest's ends of a program that hangs
@@ -37,6 +39,12 @@ struct FakeLauncher::Agent {
   void say(const wire::AgentFrame& frame, std::vector<int> fds = {}) {
     (void)send_message(descriptor.native_handle(), wire::encode(frame), fds);
   }
+};
+
+struct FakeLauncher::SharedRuntime {
+  SharedRuntime(boost::asio::io_context& io, UniqueFd fd) : in(io, fd.release()) {}
+  Descriptor in;
+  std::vector<UniqueFd> out;  // stdout, stderr, results
 };
 
 FakeLauncher::~FakeLauncher() { die(); }
@@ -144,7 +152,7 @@ void FakeLauncher::on_message() {
     const auto agent = agents_.find(take->id.str());
     if (agent == agents_.end()) return;
     agent->second->waits = false;
-    wait_agent(agent->second);
+    if (!agent->second->listens) wait_agent(agent->second);
   } else if (const auto* destroy = std::get_if<wire::DestroySandbox>(&request)) {
     ++destroyed;
     if (!agents_.contains(destroy->id.str()) && !sessions_.contains(destroy->id.str())) {
@@ -152,6 +160,7 @@ void FakeLauncher::on_message() {
     }
     end(destroy->id.str(), EndReason::kDestroyed);
   } else if (const auto* recycling = std::get_if<wire::RecycleSandbox>(&request)) {
+    if (recycling->keeps_runtime) return keep(*recycling);
     recycle(*recycling, std::move(received->fds.at(0)));
   } else if (std::holds_alternative<wire::PrepareTemplate>(request)) {
     ++prepared;
@@ -305,6 +314,20 @@ void FakeLauncher::recycle(const wire::RecycleSandbox& request, UniqueFd socket)
   say(wire::SandboxCreated{request.seq, request.id, walls, generation, false});
 }
 
+void FakeLauncher::keep(const wire::RecycleSandbox& request) {
+  kept_runtimes.push_back(request.id.str());
+  const auto agent = agents_.find(request.id.str());
+  if (agent == agents_.end() || refuses_recycling) {
+    end(request.id.str(), EndReason::kDestroyed);
+    wire::SandboxRefused refused = refuses_recycling.value_or(
+        wire::SandboxRefused{0, Errc::kNotFound, 0, "there is no such sandbox"});
+    refused.seq = request.seq;
+    return say(refused);
+  }
+  say(wire::SandboxEnded{request.id, EndReason::kDestroyed, {}});
+  say(wire::SandboxCreated{request.seq, request.id, walls, generation, false});
+}
+
 void FakeLauncher::release_creates() {
   held_.splice(held_.begin(), stuck_);
   for (Making& held : std::exchange(held_, {})) make(std::move(held));
@@ -359,6 +382,7 @@ void FakeLauncher::make(Making making) {
 }
 
 void FakeLauncher::wait_agent(const std::shared_ptr<Agent>& agent) {
+  agent->listens = true;
   agent->descriptor.async_wait(
       Descriptor::wait_read, [this, agent](const boost::system::error_code& error) {
         if (error || agent->closed) return;
@@ -379,8 +403,11 @@ void FakeLauncher::on_frame(const std::shared_ptr<Agent>& agent, const wire::Cli
     agent->say(wire::FileStored{});
   } else if (const auto* job = std::get_if<wire::JobChunk>(&frame)) {
     agent->job += job->bytes;
-  } else if (std::holds_alternative<wire::StartJob>(frame)) {
+  } else if (const auto* job_start = std::get_if<wire::StartJob>(&frame)) {
+    agent->runtime_stays = job_start->stays;
     start(agent, true);
+  } else if (std::holds_alternative<wire::CheckCall>(frame)) {
+    agent->say(wire::CallChecked{left});
   } else if (const auto* program = std::get_if<wire::StartProgram>(&frame)) {
     start(agent, program->runtime);
   } else if (std::holds_alternative<wire::FindFiles>(frame)) {
@@ -417,6 +444,13 @@ void FakeLauncher::start(const std::shared_ptr<Agent>& agent, bool runtime) {
   for (const UniqueFd& fd : server) fds.push_back(fd.get());
   agent->say(wire::ProgramStarted{2}, fds);
   server.clear();
+  if (agent->runtime_stays) {
+    ::fcntl(guest[0].get(), F_SETFL, O_NONBLOCK);
+    const auto shared = std::make_shared<SharedRuntime>(io_, std::move(guest[0]));
+    guest.erase(guest.begin());
+    shared->out = std::move(guest);
+    return serve_calls(agent, shared);
+  }
   // Small scripts: all of it fits the pipes.
   (void)!::write(guest[1].get(), script.out.data(), script.out.size());
   (void)!::write(guest[2].get(), script.err.data(), script.err.size());
@@ -454,6 +488,24 @@ void FakeLauncher::start(const std::shared_ptr<Agent>& agent, bool runtime) {
   guest.clear();
   if (script.lingers) return;
   agent->say(wire::ProgramExited{script.code, 0, 500, 4096});
+}
+
+// Each piece that comes is a record: they are small here.
+void FakeLauncher::serve_calls(const std::shared_ptr<Agent>& agent,
+                               const std::shared_ptr<SharedRuntime>& runtime) {
+  runtime->in.async_wait(Descriptor::wait_read, [this, agent,
+                                                 runtime](const boost::system::error_code& error) {
+    if (error || agent->closed || script.hangs) return;
+    char buffer[4096];
+    const ssize_t got = ::read(runtime->in.native_handle(), buffer, sizeof buffer);
+    if (got <= 0) return;
+    shared_calls.emplace_back(buffer, static_cast<std::size_t>(got));
+    const std::string last = "{\"type\":\"exit\",\"code\":" + std::to_string(script.code) + "}\n";
+    (void)!::write(runtime->out[0].get(), script.out.data(), script.out.size());
+    (void)!::write(runtime->out[1].get(), script.err.data(), script.err.size());
+    (void)!::write(runtime->out[2].get(), last.data(), last.size());
+    serve_calls(agent, runtime);
+  });
 }
 
 }  // namespace glovebox::node

@@ -89,6 +89,9 @@ class FakeLauncher {
   int created_reusable = 0;
   std::vector<bool> recycled;  // of each: whether in a hurry
   std::optional<wire::SandboxRefused> refuses_recycling;
+  std::vector<std::string> kept_runtimes;  // ids: the runtime stays
+  std::vector<std::string> shared_calls;   // the records that such runtimes were given
+  std::string left;                        // what their agents say that a call left
   int prepared = 0;
   std::size_t most_creates_at_once = 0;
   std::map<std::string, TemplateDefinition> defined;  // by id, since it was connected to
@@ -122,6 +125,7 @@ class FakeLauncher {
   };
   void create(Making making);
   void recycle(const wire::RecycleSandbox& request, UniqueFd socket);
+  void keep(const wire::RecycleSandbox& request);
   void make(Making making);
   void make_session(Making making);
   void list(std::uint32_t seq);
@@ -133,6 +137,9 @@ class FakeLauncher {
   void wait_agent(const std::shared_ptr<Agent>& agent);
   void on_frame(const std::shared_ptr<Agent>& agent, const wire::ClientFrame& frame);
   void start(const std::shared_ptr<Agent>& agent, bool runtime);
+  struct SharedRuntime;
+  void serve_calls(const std::shared_ptr<Agent>& agent,
+                   const std::shared_ptr<SharedRuntime>& runtime);
   void close(Agent& agent);
 
   std::optional<std::uint32_t> held_list_;

@@ -114,6 +114,60 @@ void add_unless_given(json::object& context, std::string_view name, const std::s
   if (!context.contains(name)) context[name] = value;
 }
 
+// What a call's text is made of.
+struct CallParts {
+  json::object code;  // code, module, function, file, imports
+  json::object context;
+  FunctionCallInfo about;
+};
+
+CallParts make_parts(const FunctionCall& call, std::uint64_t memory_mb) {
+  const HandlerParts handler = parts_of(call);
+  std::string module = handler.module;
+  const std::string file = file_of(call, module);
+  // As Python names a module of a package; Node has no names for its modules.
+  if (call.language == FunctionLanguage::kPython) {
+    std::replace(module.begin(), module.end(), '/', '.');
+  }
+  // Our own text of what was checked: as deep as a request may be, which is deeper than the
+  // default.
+  boost::system::error_code never;
+  json::value said = json::parse(call.context, never, {}, {.max_depth = kMaxContextDepth});
+  json::object context = said.is_object() ? std::move(said.get_object()) : json::object();
+  add_unless_given(context, "function_name", module.substr(module.find_last_of("./") + 1));
+  const std::string name = text_in(context, "function_name");
+  add_unless_given(context, "aws_request_id", random_uuid());
+  add_unless_given(context, "function_version", "$LATEST");
+  add_unless_given(context, "invoked_function_arn",
+                   "arn:aws:lambda:us-east-1:000000000000:function:" + name);
+  add_unless_given(context, "log_group_name", "/aws/lambda/" + name);
+  add_unless_given(context, "log_stream_name", log_stream());
+  if (!context.contains("memory_limit_in_mb")) context["memory_limit_in_mb"] = memory_mb;
+  CallParts parts;
+  parts.about = {.request_id = text_in(context, "aws_request_id"), .timeout = time_of(call)};
+  parts.context = std::move(context);
+  parts.code["code"] = call.code;
+  parts.code["module"] = module;
+  parts.code["function"] = handler.function;
+  parts.code["file"] = file;
+  if (!call.import_mode.empty()) {
+    json::array names;
+    for (const std::string& one : call.imports) names.emplace_back(one);
+    parts.code["imports"] = {json::value(call.import_mode), std::move(names)};
+  }
+  return parts;
+}
+
+// `object` with the invocation's own fields. The event is JSON already.
+std::string with_invocation(json::object object, CallParts& parts, const std::string& event) {
+  object["timeout_ms"] = parts.about.timeout.count();
+  object["context"] = std::move(parts.context);
+  std::string text = json::serialize(object);
+  text.back() = ',';
+  text += "\"event\":" + event + "}";
+  return text;
+}
+
 }  // namespace
 
 milliseconds time_of(const FunctionCall& call) {
@@ -199,45 +253,16 @@ Result<> take_file(FunctionCall& call, std::string_view file, const std::string&
 }
 
 EncodedCall encode_call(const FunctionCall& call, std::uint64_t memory_mb) {
-  const HandlerParts parts = parts_of(call);
-  std::string module = parts.module;
-  const std::string file = file_of(call, module);
-  // As Python names a module of a package; Node has no names for its modules.
-  if (call.language == FunctionLanguage::kPython) {
-    std::replace(module.begin(), module.end(), '/', '.');
-  }
-  // Our own text of what was checked: as deep as a request may be, which is deeper than the
-  // default.
-  boost::system::error_code never;
-  json::value said = json::parse(call.context, never, {}, {.max_depth = kMaxContextDepth});
-  json::object context = said.is_object() ? std::move(said.get_object()) : json::object();
-  add_unless_given(context, "function_name", module.substr(module.find_last_of("./") + 1));
-  const std::string name = text_in(context, "function_name");
-  add_unless_given(context, "aws_request_id", random_uuid());
-  add_unless_given(context, "function_version", "$LATEST");
-  add_unless_given(context, "invoked_function_arn",
-                   "arn:aws:lambda:us-east-1:000000000000:function:" + name);
-  add_unless_given(context, "log_group_name", "/aws/lambda/" + name);
-  add_unless_given(context, "log_stream_name", log_stream());
-  if (!context.contains("memory_limit_in_mb")) context["memory_limit_in_mb"] = memory_mb;
+  CallParts parts = make_parts(call, memory_mb);
+  std::string code = with_invocation(std::move(parts.code), parts, call.event);
+  return {.code = std::move(code), .about = std::move(parts.about)};
+}
 
-  EncodedCall encoded;
-  encoded.about = {.request_id = text_in(context, "aws_request_id"), .timeout = time_of(call)};
-  json::object object{{"code", call.code},
-                      {"module", module},
-                      {"function", parts.function},
-                      {"file", file},
-                      {"timeout_ms", encoded.about.timeout.count()}};
-  if (!call.import_mode.empty()) {
-    json::array names;
-    for (const std::string& one : call.imports) names.emplace_back(one);
-    object["imports"] = {json::value(call.import_mode), std::move(names)};
-  }
-  object["context"] = std::move(context);
-  encoded.code = json::serialize(object);
-  encoded.code.back() = ',';
-  encoded.code += "\"event\":" + call.event + "}";
-  return encoded;
+SharedCall encode_shared_call(const FunctionCall& call, std::uint64_t memory_mb) {
+  CallParts parts = make_parts(call, memory_mb);
+  std::string code = json::serialize(parts.code);
+  std::string input = with_invocation({}, parts, call.event);
+  return {.code = std::move(code), .input = std::move(input), .about = std::move(parts.about)};
 }
 
 }  // namespace glovebox::wire

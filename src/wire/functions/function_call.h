@@ -65,5 +65,13 @@ struct EncodedCall {
 };
 // The rest of the context is made here: a request id, names, a made-up ARN.
 EncodedCall encode_call(const FunctionCall& call, std::uint64_t memory_mb);
+// For an interpreter that serves many calls: the code, which they share, is an object without
+// timeout_ms, context and event, and `input` is an object of these three.
+struct SharedCall {
+  std::string code;   // of the job
+  std::string input;  // of the record (wire/guest/job.h)
+  FunctionCallInfo about;
+};
+SharedCall encode_shared_call(const FunctionCall& call, std::uint64_t memory_mb);
 
 }  // namespace glovebox::wire

@@ -174,5 +174,28 @@ TEST(FunctionCall, TakesAContextThatIsDeep) {
   EXPECT_NE(encode_call(call, 1).code.find(std::string(60, '[')), std::string::npos);
 }
 
+TEST(FunctionCall, CallsThatShareAnInterpreterHaveTheCodeInCommon) {
+  FunctionCall one = python("app.main");
+  one.event = R"({"n":1})";
+  one.context = R"({"aws_request_id":"r-1"})";
+  FunctionCall other = one;
+  other.event = R"({"n":2})";
+  other.context = "{}";
+  other.asked_time = milliseconds(5000);
+  const SharedCall first = encode_shared_call(one, 128);
+  const SharedCall second = encode_shared_call(other, 128);
+  EXPECT_EQ(first.code, second.code);
+  json::object code = json::parse(first.code).as_object();
+  EXPECT_EQ(code["code"].as_string(), one.code);
+  EXPECT_EQ(code["module"], "app");
+  EXPECT_EQ(code["function"], "main");
+  EXPECT_FALSE(code.contains("event") || code.contains("context") || code.contains("timeout_ms"));
+  json::object input = json::parse(first.input).as_object();
+  EXPECT_EQ(input["event"], json::parse(R"({"n":1})"));
+  EXPECT_EQ(input["context"].at("aws_request_id"), "r-1");
+  EXPECT_EQ(first.about.request_id, "r-1");
+  EXPECT_EQ(json::parse(second.input).at("timeout_ms"), 5000);
+}
+
 }  // namespace
 }  // namespace glovebox::wire

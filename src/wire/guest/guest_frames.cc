@@ -16,12 +16,14 @@ enum GuestKind : std::uint8_t {
   kGuestJobChunk,
   kGuestStartJob,
   kGuestFindFiles,
+  kGuestCheckCall,
   kGuestFileStored = 65,
   kGuestFileFailed,
   kGuestStarted,
   kGuestStartFailed,
   kGuestExited,
   kGuestFoundFiles,
+  kGuestCallChecked,
 };
 
 constexpr std::size_t kMaxGuestStep = 256;
@@ -73,8 +75,18 @@ struct GuestEncoder {
     writer.text(chunk.bytes);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const StartJob&) const {
-    return begin_guest(kGuestStartJob).take();
+  std::vector<std::byte> operator()(const StartJob& start) const {
+    ByteWriter writer = begin_guest(kGuestStartJob);
+    writer.number(static_cast<std::uint8_t>(start.stays));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const CheckCall&) const {
+    return begin_guest(kGuestCheckCall).take();
+  }
+  std::vector<std::byte> operator()(const CallChecked& checked) const {
+    ByteWriter writer = begin_guest(kGuestCallChecked);
+    writer.text(std::string_view(checked.left).substr(0, kMaxGuestStep));
+    return writer.take();
   }
   std::vector<std::byte> operator()(const FindFiles& find) const {
     ByteWriter writer = begin_guest(kGuestFindFiles);
@@ -226,9 +238,14 @@ Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {
       if (!from.finished()) return malformed_guest();
       return chunk;
     }
-    case kGuestStartJob:
+    case kGuestStartJob: {
+      const auto stays = from.number<std::uint8_t>();
+      if (!from.finished() || stays > 1) return malformed_guest();
+      return StartJob{stays == 1};
+    }
+    case kGuestCheckCall:
       if (!from.finished()) return malformed_guest();
-      return StartJob{};
+      return CheckCall{};
     case kGuestFindFiles: {
       FindFiles find{from.text(GuestPath::kMaxBytes)};
       if (!from.finished() || find.pattern.empty() || find.pattern[0] != '/' ||
@@ -296,6 +313,11 @@ Result<AgentFrame> decode_agent_frame(std::span<const std::byte> bytes) {
       exited.max_rss_bytes = from.number<std::uint64_t>();
       if (!from.finished() || exited.signal > 64) return malformed_guest();
       return exited;
+    }
+    case kGuestCallChecked: {
+      CallChecked checked{from.text(kMaxGuestStep)};
+      if (!from.finished()) return malformed_guest();
+      return checked;
     }
     default:
       return malformed_guest();

@@ -15,7 +15,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kGuestProtocol = 3;
+inline constexpr std::uint8_t kGuestProtocol = 4;
 inline constexpr std::size_t kMaxGuestFrame = 160 * 1024;
 inline constexpr std::size_t kMaxChunk = 64 * 1024;
 // Arguments and environment together; what the kernel takes in one string.
@@ -55,9 +55,16 @@ struct JobChunk {
   std::string bytes;
   bool operator==(const JobChunk&) const = default;
 };
-// Hands the job to the runtime that waits in a warm sandbox.
+// Hands the job to the runtime that waits in a warm sandbox. With `stays` the runtime serves
+// further calls, which the client writes to its standard input (wire/guest/job.h).
 struct StartJob {
+  bool stays = false;
   bool operator==(const StartJob&) const = default;
+};
+// A call of a runtime that stays is over: asks whether anything of it is left that could go on
+// without a call. Answered by CallChecked.
+struct CheckCall {
+  bool operator==(const CheckCall&) const = default;
 };
 // Asks which regular files match, after the program has ended or while it runs; answered by
 // FoundFiles. `*` and `?` match within a name, `**` any number of directories.
@@ -74,7 +81,7 @@ struct ResizeTerminal {
   bool operator==(const ResizeTerminal&) const = default;
 };
 using ClientFrame = std::variant<PutFile, GetFile, FileChunk, FileEnd, StartProgram, JobChunk,
-                                 StartJob, FindFiles, SignalProgram, ResizeTerminal>;
+                                 StartJob, FindFiles, SignalProgram, ResizeTerminal, CheckCall>;
 
 struct FileStored {
   bool operator==(const FileStored&) const = default;
@@ -116,8 +123,13 @@ struct ProgramExited {
   std::uint64_t max_rss_bytes = 0;
   bool operator==(const ProgramExited&) const = default;
 };
+// `left` says what is left; empty: nothing, and the next call may come.
+struct CallChecked {
+  std::string left;
+  bool operator==(const CallChecked&) const = default;
+};
 using AgentFrame = std::variant<FileStored, FileFailed, FileChunk, FileEnd, FoundFiles,
-                                ProgramStarted, StartFailed, ProgramExited>;
+                                ProgramStarted, StartFailed, ProgramExited, CallChecked>;
 
 std::vector<std::byte> encode(const ClientFrame& frame);
 std::vector<std::byte> encode(const AgentFrame& frame);

@@ -23,6 +23,21 @@ std::string encode_job(const Job& job) {
   return text;
 }
 
+std::string encode_shared_call(const std::vector<std::string>& args, std::string_view input) {
+  ByteWriter writer;
+  writer.texts(args);
+  writer.text(input);
+  const std::vector<std::byte> bytes = writer.take();
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  std::string record;
+  record.reserve(4 + bytes.size());
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    record.push_back(static_cast<char>(size >> shift & 0xff));
+  }
+  record.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return record;
+}
+
 Result<Job> decode_job(std::string_view bytes) {
   if (bytes.substr(0, kMagic.size()) != kMagic) return fail(Errc::kProtocol, "not a job");
   bytes.remove_prefix(kMagic.size());

@@ -75,6 +75,7 @@ std::vector<LauncherRequest> requests() {
           LendNetwork{12, SandboxId::make()},
           MeasureHost{18},
           RecycleSandbox{19, SandboxId::make(), true},
+          RecycleSandbox{20, SandboxId::make(), false, true},
           reusable};
 }
 
@@ -118,6 +119,8 @@ std::vector<ClientFrame> client_frames() {
           StartProgram{piped.exec, true},
           JobChunk{"x"},
           StartJob{},
+          StartJob{true},
+          CheckCall{},
           FindFiles{"/home/user/*.png"},
           SignalProgram{15},
           ResizeTerminal{{1, 2}}};
@@ -131,7 +134,9 @@ std::vector<AgentFrame> agent_frames() {
           FoundFiles{{{path("/a"), 7}, {path("/b"), 0}}, false},
           ProgramStarted{2},
           StartFailed{ENOENT, "exec"},
-          ProgramExited{1, 0, 77, 4096}};
+          ProgramExited{1, 0, 77, 4096},
+          CallChecked{},
+          CallChecked{"a process"}};
 }
 
 std::vector<PlanMessage> plan_messages() {

@@ -39,6 +39,7 @@ struct LauncherMessageEncoder {
     writer.number(recycle.seq);
     writer.text(recycle.id.str());
     writer.number(static_cast<std::uint8_t>(recycle.hurry));
+    writer.number(static_cast<std::uint8_t>(recycle.keeps_runtime));
     return writer.take();
   }
   std::vector<std::byte> operator()(const TakeSandbox& take) const {
@@ -256,8 +257,9 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       const auto seq = from.number<std::uint32_t>();
       auto id = get_sandbox_id(from);
       const auto hurry = from.number<std::uint8_t>();
-      if (!id || !from.finished() || hurry > 1) return malformed_launcher_message();
-      return RecycleSandbox{seq, std::move(*id), hurry == 1};
+      const auto keeps = from.number<std::uint8_t>();
+      if (!id || !from.finished() || hurry > 1 || keeps > 1) return malformed_launcher_message();
+      return RecycleSandbox{seq, std::move(*id), hurry == 1, keeps == 1};
     }
     case kBecomeServer:
       if (!from.finished()) return malformed_launcher_message();

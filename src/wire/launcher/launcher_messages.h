@@ -93,11 +93,14 @@ struct TakeSandbox {
 // The call in a reusable sandbox is over. Answered by SandboxEnded with what the call used; then,
 // when nothing of the call is left and a new runtime waits in it, by SandboxCreated with this `seq`
 // and the same id, or by SandboxRefused: it is ended. Descriptor: the agent's end of the socket for
-// the next call.
+// the next call. With `keeps_runtime` nothing is removed and there is no descriptor: the runtime
+// and the agent wait for the next call as they are, and only time and usage begin anew with the
+// take.
 struct RecycleSandbox {
   std::uint32_t seq = 0;
   SandboxId id;
   bool hurry = false;  // as CreateSandbox's
+  bool keeps_runtime = false;
   bool operator==(const RecycleSandbox&) const = default;
 };
 struct DestroySandbox {

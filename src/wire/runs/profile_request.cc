@@ -106,7 +106,7 @@ Result<ProfileRequest> read_profile_request(const json::value& value, const std:
   TRY(const auto reuse, fields.text("reuse", 16));
   if (reuse) {
     const ReuseMode* known = parse_reuse(*reuse);
-    if (known == nullptr) return fields.bad("reuse", "must be never or sandbox");
+    if (known == nullptr) return fields.bad("reuse", "must be never, sandbox or interpreter");
     requested.reuse = *known;
   }
   if (!requested.image.empty() && requested.reuse != ReuseMode::kNever) {

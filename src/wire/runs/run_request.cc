@@ -100,19 +100,6 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
   return {};
 }
 
-Result<> read_stdin(ObjectReader& fields, RunRequest& request) {
-  TRY(auto text, fields.text("stdin", kMaxRequestText));
-  TRY(const auto encoded, fields.text("stdin_base64", kMaxRequestText));
-  if (text && encoded) return fields.bad("stdin_base64", "cannot be combined with stdin");
-  if (text) request.stdin_bytes = std::move(*text);
-  if (encoded) {
-    auto bytes = base64_decode(*encoded);
-    if (!bytes) return fields.bad("stdin_base64", bytes.error().message());
-    request.stdin_bytes = std::move(*bytes);
-  }
-  return {};
-}
-
 Result<std::uint32_t> parse_mode(const ObjectReader& file, std::string_view text) {
   std::uint32_t mode = 0;
   bool good = !text.empty() && text.size() <= 4;
@@ -251,21 +238,40 @@ Result<> read_run_settings(ObjectReader& fields, RunRequest& request) {
   return {};
 }
 
+Result<std::string> read_stdin(ObjectReader& fields) {
+  TRY(auto text, fields.text("stdin", kMaxRequestText));
+  TRY(const auto encoded, fields.text("stdin_base64", kMaxRequestText));
+  if (text && encoded) return fields.bad("stdin_base64", "cannot be combined with stdin");
+  if (text) return std::move(*text);
+  if (!encoded) return std::string();
+  auto bytes = base64_decode(*encoded);
+  if (!bytes) return fields.bad("stdin_base64", bytes.error().message());
+  return std::move(*bytes);
+}
+
+Result<> read_run_fields(ObjectReader& fields, RunRequest& request) {
+  TRY_OK(read_language_and_template(fields, request));
+  TRY_OK(read_run_code(fields, request));
+  TRY_OK(read_command(fields, request));
+  TRY(const auto bundle, fields.text("bundle", 64));
+  if (bundle) request.bundle = *bundle;
+  return read_run_settings(fields, request);
+}
+
+Result<> check_run(const ObjectReader& fields, const RunRequest& request) {
+  TRY_OK(check_what(fields, request));
+  return check_sizes(fields, request);
+}
+
 Result<RunRequest> parse_run_request(std::string_view body) {
   TRY(const json::value document, parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   RunRequest request;
-  TRY_OK(read_language_and_template(fields, request));
-  TRY_OK(read_run_code(fields, request));
-  TRY_OK(read_command(fields, request));
-  TRY_OK(read_stdin(fields, request));
-  TRY(const auto bundle, fields.text("bundle", 64));
-  if (bundle) request.bundle = *bundle;
+  TRY_OK(read_run_fields(fields, request));
+  TRY(request.stdin_bytes, read_stdin(fields));
   TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));
-  TRY_OK(read_run_settings(fields, request));
   TRY_OK(fields.finish());
-  TRY_OK(check_what(fields, request));
-  TRY_OK(check_sizes(fields, request));
+  TRY_OK(check_run(fields, request));
   return request;
 }
 

@@ -53,6 +53,12 @@ Result<RunRequest> parse_run_request(std::string_view body);
 // ---- parts of it, for requests that have the same fields
 
 class ObjectReader;
+// All of a run but `args` and `stdin`.
+Result<> read_run_fields(ObjectReader& fields, RunRequest& request);
+// stdin, or stdin_base64.
+Result<std::string> read_stdin(ObjectReader& fields);
+// After all of them: what can be combined with what, and how much it may be.
+Result<> check_run(const ObjectReader& fields, const RunRequest& request);
 Result<> read_language_and_template(ObjectReader& fields, RunRequest& request);
 // files, return_files, env, workdir, cold, min_grade, engine, profile.
 Result<> read_run_settings(ObjectReader& fields, RunRequest& request);

@@ -81,8 +81,9 @@ async def run(
         the steps: ``on_build=print``; without it they are shown on a terminal.
     :param reuse: ``"sandbox"``: the sandbox may serve several runs of Python code with the same key and limits,
         one after the other; the process and everything that it can write are new for each run. It is much faster
-        for many small runs that need no protection from each other. ``result.reused`` says how many there were
-        before.
+        for many small runs that need no protection from each other. ``"interpreter"``: runs of the same code share
+        the process and its files, too; only ``args`` and ``stdin`` are a run's own. ``result.reused`` says how many
+        runs there were before.
     :param cold: use a fresh interpreter instead of a fork of a warm one.
     :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
     :param engine: use this engine, one that the server lists as usable (``GET /v1/engines``).

@@ -24,9 +24,11 @@ from ..values import codec as values
 from .module_values import CannotSend
 from .source import ShippedSource
 
-__all__ = ["CallEncoder", "StalePlan", "is_large", "show_output", "decode_result"]
+__all__ = ["CallEncoder", "StalePlan", "decode_result", "is_large", "sandbox_died", "show_output"]
 
 LINE = '__import__("sys").modules["_glovebox_runner"].load("function_call").main()'
+#: With the source as part of the code, of many calls that differ only in their arguments.
+SHARED_LINE = '__import__("sys").modules["_glovebox_runner"].load("function_call").again(%s)'
 MIME = "application/vnd.glovebox.value"
 #: Where the server puts the bundle of a run: api/openapi.yaml says so, too.
 BUNDLE_FILE = "/home/user/.glovebox-bundle"
@@ -35,6 +37,8 @@ MAX_RESULT_FILE = 15 << 20
 MAX_BODY = 31 << 20
 # Larger requests are compressed.
 MAX_PLAIN = 4 << 20
+# Of the requests for many calls.
+MAX_BATCH = 8 << 20
 # Compiling a shorter source in the sandbox takes less time than sending its bytecode.
 MIN_COMPILED = 300
 # Decoding a longer result is moved out of the event loop into a thread.
@@ -64,22 +68,24 @@ class CallEncoder:
             "mark": shipped.plan.encoder.mark if shipped.plan is not None else "",
             "large": {"path": "/home/user/" + RESULT_FILE, "most": MAX_RESULT_FILE} if large_result else None,
         }
-        fields = {**request, "code": LINE}
+        fields = dict(request)
         if shipped.bundle is not None:
             fields["bundle"] = shipped.bundle.digest
         if large_result:
             fields["return_files"] = [RESULT_FILE]
-        self._fields = json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
+        self._request = fields
+        self._shares_interpreter = request.get("profile", {}).get("reuse") == "interpreter"
+        self._shared: Tuple[str, str] = ("", "")
+        self._fields = _json({**fields, "code": LINE})[:-1]
         # The text is ASCII, also for lone surrogates.
         self._payload = json.dumps(payload, separators=(",", ":"))[:-1] + ',"values":'
         self._head = (self._fields + ',"stdin":"' + _escaped(self._payload)).encode("ascii")
 
     def body(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> bytes:
         """The body of the request; raises :class:`~glovebox.ValueRefused` for arguments that cannot be sent."""
-        try:
-            text = values.encode([list(arguments), keywords])
-        except values.ValueRefused as error:
-            raise values.ValueRefused(f"an argument of {self.name}: {error}") from None
+        text = self._arguments(arguments, keywords)
+        if self._shares_interpreter:
+            return f'{self.shared_fields()},{self._shared_input(text)}}}'.encode("ascii")
         text = f'{self._module_values()},"call":{text}'
         if len(self._payload) + len(text) <= MAX_PLAIN:
             return self._head + _escaped(text).encode("ascii") + b'}"}'
@@ -93,6 +99,40 @@ class CallEncoder:
             )
         return body
 
+
+    def shared_fields(self) -> str:
+        """The request of many calls, without its end: what they have in common is its code."""
+        text = self._payload + self._module_values() + "}"
+        if text != self._shared[0]:
+            if len(text) > MAX_BATCH:
+                raise values.ValueRefused(
+                    f"the values that {self.name} uses are too large for calls that share them: "
+                    f"{len(text) / 1e6:.0f} MB, and the limit is {MAX_BATCH / 1e6:.0f} MB; put them into a directory "
+                    "and mount it with fs=[...]"
+                )
+            fields = {**self._request, "code": SHARED_LINE % encode_basestring_ascii(text)}
+            self._shared = (text, _json(fields)[:-1])
+        return self._shared[1]
+
+    def shared_input(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> str:
+        """The part of one of many calls: an object of JSON."""
+        return "{" + self._shared_input(self._arguments(arguments, keywords)) + "}"
+
+    def _shared_input(self, text: str) -> str:
+        text = f'{{"call":{text}}}'
+        if len(text) <= MAX_PLAIN:
+            return f'"stdin":"{_escaped(text)}"'
+        packed = base64.b64encode(zlib.compress(text.encode("ascii"), 1)).decode()
+        if len(packed) > MAX_BODY:
+            size = len(packed) / 1e6
+            raise values.ValueRefused(f"the arguments of {self.name} are too large: {size:.0f} MB compressed")
+        return f'"stdin_base64":"{packed}"'
+
+    def _arguments(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> str:
+        try:
+            return values.encode([list(arguments), keywords])
+        except values.ValueRefused as error:
+            raise values.ValueRefused(f"an argument of {self.name}: {error}") from None
 
     def _module_values(self) -> str:
         plan = self.shipped.plan
@@ -109,6 +149,10 @@ def _bundle(shipped: ShippedSource) -> Optional[Dict[str, Any]]:
     package = shipped.module.rpartition(".")[0]
     has_package = f"{package.replace('.', '/')}/__init__.py" in shipped.bundle.files
     return {"path": BUNDLE_FILE, "has_package": has_package, "left_out": shipped.left_out}
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), allow_nan=False)
 
 
 def _escaped(text: str) -> str:
@@ -156,6 +200,15 @@ def decode_result(response: Mapping[str, Any], name: str) -> Any:
         if "raised" in message:
             raise _or_out_of_memory(_raised(message["raised"], run_id), response, name, run_id)
     raise values.ResultRefused(f"the response to the call of {name} is malformed")
+
+
+def sandbox_died(response: Mapping[str, Any]) -> bool:
+    """Whether the call ended without a result, for no reason of its own limits."""
+    error = response.get("error")
+    ended = response.get("signal") == 9
+    is_limit = response.get("timed_out") is True or response.get("oom_killed") is True
+    has_reason = isinstance(error, dict) and error.get("code") == "cpu_exceeded"
+    return ended and not is_limit and not has_reason and response.get("result") is None
 
 
 def is_large(response: Mapping[str, Any]) -> bool:

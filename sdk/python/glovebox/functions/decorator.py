@@ -54,7 +54,15 @@ from .call_protocol import CallEncoder, StalePlan, decode_result, is_large, show
 from .options import Options
 from .own_modules import Bundle
 from .package_builds import BuildNotifier
-from .parallel_map import as_argument_tuples, as_async, ordered_map, ordered_map_async, worker_count
+from .parallel_map import (
+    as_argument_tuples,
+    as_async,
+    batched_map,
+    batched_map_async,
+    ordered_map,
+    ordered_map_async,
+    worker_count,
+)
 from .preload_templates import PreloadTemplates
 from .shipment import Shipment
 from .source import FunctionSource, ShippedSource, check_function
@@ -64,6 +72,8 @@ if TYPE_CHECKING:
     from typing_extensions import ParamSpec
 
     from ..aio import Client as AsyncClient
+    from .async_sender import FunctionSender as AsyncFunctionSender
+    from .batches import Batch
 
     P = ParamSpec("P")
 else:
@@ -155,7 +165,8 @@ class SandboxedFunction(Generic[P, R]):
         Items are read as calls are made, so they may come from an endless generator. Nothing happens until
         the first value is requested. The first exception ends the iteration, unless ``return_exceptions`` is
         true: then it takes the place of the value. Closing the iterator cancels the calls in flight.
-        ``reuse="sandbox"`` lets the calls share sandboxes, as the option of :func:`sandboxed` does.
+        ``reuse="sandbox"`` or ``"interpreter"`` lets the calls share sandboxes, as the option of :func:`sandboxed`
+        does. Then many calls are sent in one request, and up to a few hundred items are read ahead.
 
         >>> from glovebox.examples import square
         >>> list(square.map(range(5)))
@@ -166,6 +177,15 @@ class SandboxedFunction(Generic[P, R]):
 
     def _map(self, calls: Iterable[Tuple[Any, ...]], workers: int, return_exceptions: bool) -> Iterator[Any]:
         client = CancellableClient(self._sync_client())
+        if self._sends_batches():
+
+            def send_batch(batch: "Batch", parallel: int) -> None:
+                self._sender.send_batch(client, batch, parallel)
+
+            yield from batched_map(
+                calls, self._make_batch, send_batch, self._finish, workers, return_exceptions, client.cancel
+            )
+            return
 
         def send(arguments: Tuple[Any, ...]) -> Any:
             return self._send(arguments, {}, client)
@@ -215,7 +235,43 @@ class SandboxedFunction(Generic[P, R]):
         else:
             calls = as_async(zip(*cast("Tuple[Iterable[Any], ...]", iterables)))
         chosen = self._reusing(reuse)
+        if chosen._sends_batches():
+            return batched_map_async(
+                calls,
+                chosen._make_batch,
+                chosen._send_batch_async,
+                chosen._finish_async,
+                workers,
+                return_exceptions,
+            )
         return ordered_map_async(calls, chosen._send_one_async, chosen._finish_async, workers, return_exceptions)
+
+    def _sends_batches(self) -> bool:
+        """Calls that share sandboxes are short and many: they share requests, too."""
+        return self._options.reuse in ("sandbox", "interpreter")
+
+    def _make_batch(self, calls: Sequence[Tuple[Any, ...]]) -> "Batch":
+        from .batches import Batch
+
+        return Batch(calls, self._batch_encoder, self._options.idempotent)
+
+    def _batch_encoder(self, template: Optional[str], anew: bool) -> CallEncoder:
+        return self._encoder(template, self._function_source.plan_anew() if anew else self._source())
+
+    async def _send_batch_async(self, batch: "Batch", parallel: int) -> None:
+        import asyncio
+
+        client = self._async_client()
+        if isinstance(client, Client):
+            send = self._sender.send_batch
+            await asyncio.get_running_loop().run_in_executor(None, send, client, batch, parallel)
+            return
+        await self._async_sender().send_batch(client, batch, parallel)
+
+    def _async_sender(self) -> "AsyncFunctionSender":
+        from .async_sender import FunctionSender as AsyncFunctionSender
+
+        return AsyncFunctionSender(self._options, self._templates, self._builds, self._encode, self._bundle)
 
     def _reusing(self, reuse: Optional[str]) -> "SandboxedFunction[P, R]":
         return self if reuse in (None, self._options.reuse) else self.with_options(reuse=reuse)
@@ -266,10 +322,7 @@ class SandboxedFunction(Generic[P, R]):
         client = self._async_client()
         if isinstance(client, Client):
             return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
-        from .async_sender import FunctionSender as AsyncFunctionSender
-
-        sender = AsyncFunctionSender(self._options, self._templates, self._builds, self._encode, self._bundle)
-        return await sender.send(client, args, kwargs)
+        return await self._async_sender().send(client, args, kwargs)
 
     def _finish(self, response: Any) -> Any:
         if self._options.show_output:
@@ -359,6 +412,7 @@ def sandboxed(
     min_grade: Optional[str] = ...,
     cold: bool = ...,
     reuse: Optional[str] = ...,
+    idempotent: bool = ...,
     large_result: bool = ...,
     show_output: bool = ...,
     on_build: Optional[OnBuild] = ...,
@@ -393,7 +447,9 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``min_grade``     refuse to run behind weaker walls than this grade
     ``cold``          use a fresh interpreter instead of a fork of a warm one
     ``reuse``         ``"sandbox"``: calls may share a sandbox, one after the other; each has a new process and new
-                      files. Faster for many small calls
+                      files. ``"interpreter"``: they share its process and files, too, so that the module is loaded
+                      once, as on AWS Lambda. Faster for many small calls
+    ``idempotent``    calling it twice is as good as once: a call whose sandbox died is made again
     ``large_result``  allow results of more than 8 MB, at the cost of some milliseconds per call
     ``show_output``   False: do not print the output of the function in this process
     ``on_build``      called with a :class:`~glovebox.BuildProgress` while packages are installed, like ``print``

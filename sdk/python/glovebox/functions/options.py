@@ -46,6 +46,7 @@ class Options:
     min_grade: Optional[str] = None
     cold: bool = False
     reuse: Optional[str] = None
+    idempotent: bool = False
     large_result: bool = False
     show_output: bool = True
     on_build: Optional[OnBuild] = None

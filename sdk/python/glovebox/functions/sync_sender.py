@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 
-from ..errors import ApiError, LimitError, NotFoundError, UnavailableError
+from ..errors import ApiError, ConnectionFailed, LimitError, NotFoundError, ProtocolError, UnavailableError
 from ..profile.build_progress import build_callback
 from ..requests.bundles import put_bundle
 from ..sync._runtime import ThreadLock, sleep
+from ..transport.event_streams import JsonLines
+from ..transport.request import Request
+from .batches import Batch
 from .options import Options
 from .own_modules import Bundle
 from .package_builds import BuildNotifier
 from .preload_templates import PreloadTemplates
-from .retries import retry_deadline, retry_delay
+from .retries import Repeats, is_not_started, retry_deadline, retry_delay
 
 if TYPE_CHECKING:
     from ..sync.client import Client
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["FunctionSender"]
 
 _JSON = {"Content-Type": "application/json"}
+_NDJSON = "application/x-ndjson"
 
 
 class FunctionSender:
@@ -47,11 +51,14 @@ class FunctionSender:
         body = self._encode(template, args, kwargs)
         deadline: Optional[float] = None
         is_second_try = False
+        repeats = Repeats(self._options.idempotent)
         while True:
             try:
-                return client._request(
+                response = client._request(
                     "POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.response_timeout()
                 )
+                if not repeats.wants_after(None, response):
+                    return response
             except NotFoundError as error:
                 if error.code == "bundle_not_found" and not is_second_try:
                     self._send_bundle(client)
@@ -60,9 +67,84 @@ class FunctionSender:
                     template = self._preload_template(client)
                     body = self._encode(template, args, kwargs)
                 is_second_try = True
-            except (LimitError, UnavailableError) as error:
+            except (LimitError, UnavailableError, ConnectionFailed) as error:
+                if not is_not_started(error) and repeats.wants_after(error):
+                    continue
+                if isinstance(error, ConnectionFailed):
+                    raise
                 deadline = deadline or retry_deadline()
                 sleep(retry_delay(error, deadline))
+
+    def send_batch(self, client: "Client", batch: Batch, parallel: int) -> None:
+        """Makes all calls of a batch, ``parallel`` at a time, and gives it the response to each as it comes."""
+        try:
+            self._send_parts(client, batch, parallel)
+        except Exception as error:
+            for index in list(batch.left):
+                batch.put(index, error)
+        finally:
+            batch.cancel()
+
+    def _send_parts(self, client: "Client", batch: Batch, parallel: int) -> None:
+        template = self._prepare(client)
+        batch.prepare(template)
+        deadline: Optional[float] = None
+        is_second_try = False
+        while batch.left:
+            indexes, body = batch.next_request(parallel)
+            before = len(batch.left)
+            refusal: Optional[ApiError] = None
+            try:
+                refusal = self._send_part(client, batch, indexes, body)
+            except NotFoundError as error:
+                if error.code == "bundle_not_found" and not is_second_try:
+                    self._send_bundle(client)
+                else:
+                    self._templates.forget(client.url, template, error, is_second_try)
+                    template = self._preload_template(client)
+                    batch.prepare(template)
+                is_second_try = True
+            except (LimitError, UnavailableError) as error:
+                refusal = error
+            if refusal is None:
+                continue
+            if deadline is None or len(batch.left) < before:
+                deadline = retry_deadline()
+            sleep(retry_delay(refusal, deadline))
+
+    def _send_part(
+        self, client: "Client", batch: Batch, indexes: Sequence[int], body: bytes
+    ) -> Optional[ApiError]:
+        """Why the server did not start some of the calls, which can be made again; None: it started all of them."""
+        rounds = 1 + len(indexes)
+        request: Request[Any] = Request(
+            "POST",
+            "/v1/run/batch",
+            _any,
+            body=body,
+            headers=_JSON,
+            timeout=self._options.response_timeout() * rounds,
+            stream_type=_NDJSON,
+        )
+        stream = client._stream(request, reuse=True)
+        lines = JsonLines()
+        refusal: Optional[ApiError] = None
+        unanswered = set(indexes)
+        lost = ConnectionFailed("the server ended its response too early")
+        try:
+            while (piece := stream.next()) is not None:
+                for line in lines.feed(piece):
+                    index = _index_of(line, indexes)
+                    if index in unanswered:
+                        unanswered.remove(index)
+                        refusal = batch.answer(index, line) or refusal
+        except ConnectionFailed as error:
+            lost = error
+        finally:
+            stream.close()
+        for index in unanswered:
+            batch.lose(index, lost)
+        return refusal
 
     def _send_bundle(self, client: "Client") -> None:
         """The own modules and files of the function, which this server does not have (yet, or any more)."""
@@ -121,3 +203,14 @@ class FunctionSender:
                     found = None  # the call itself reports it
                 templates.record(url, name, found)
             return name
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+def _index_of(line: Any, indexes: Sequence[int]) -> int:
+    at = line.get("index") if isinstance(line, dict) else None
+    if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(indexes):
+        raise ProtocolError("malformed response: an answer to an unknown call of a batch")
+    return indexes[at]

@@ -72,8 +72,8 @@ def canonical_text(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BAS
     packages = canonical_dependencies(profile.get("dependencies"))
     packages = packages and f'"dependencies":{packages},'
     reuse = profile.get("reuse", "never")
-    if reuse not in ("never", "sandbox"):
-        raise ValueError('reuse must be "never" or "sandbox"')
+    if reuse not in ("never", "sandbox", "interpreter"):
+        raise ValueError('reuse must be "never", "sandbox" or "interpreter"')
     reuse_text = "" if reuse == "never" else f'"reuse":"{reuse}",'
     return (
         f'{{"cpu_ms":{numbers["cpu_ms"]},"cpu_thousandths":{_cpus(profile, defaults)},'

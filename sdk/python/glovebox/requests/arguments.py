@@ -89,8 +89,8 @@ def profile_fields(
 
 
 def reuse_field(reuse: Optional[str]) -> Optional[str]:
-    if reuse not in (None, "never", "sandbox"):
-        raise ValueError(f'reuse must be "never" or "sandbox", not {reuse!r}')
+    if reuse not in (None, "never", "sandbox", "interpreter"):
+        raise ValueError(f'reuse must be "never", "sandbox" or "interpreter", not {reuse!r}')
     return None if reuse == "never" else reuse
 
 

@@ -32,6 +32,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/run/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run code or a command once for each of many inputs
+         * @description Each input is a run of its own, with its own sandbox (or one that it shares with others, by
+         *     `profile.reuse`), limits and record. The response is a stream of JSON lines, one for each
+         *     input, in the order in which the runs end. A line has the place of its input and the status
+         *     that the run would have had alone: 200 and the fields of its response, or the error. If the
+         *     client disconnects, the runs in progress end and no further one starts. An input whose line
+         *     says 429 or 503 has not run and can be sent again, except for the codes
+         *     `launcher_restarting`, `server_stopping` and `unavailable`, after which it may have run.
+         *     An `Idempotency-Key` is refused.
+         */
+        post: operations["runBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bundles/{digest}": {
         parameters: {
             query?: never;
@@ -3128,6 +3155,50 @@ export interface components {
             min_grade?: components["schemas"]["Grade"];
             engine?: components["schemas"]["EngineName"];
         };
+        /** @description The fields of a run but `args` and `stdin`, which each input has for itself. */
+        BatchRequest: {
+            /** @enum {string} */
+            language?: "python" | "python3" | "py" | "javascript" | "js" | "node" | "shell" | "sh" | "bash";
+            template?: string;
+            code?: string;
+            /** @description A program and its arguments, or one command line for /bin/sh. */
+            command?: string[] | string;
+            inputs: {
+                /** @description Arguments for the code. */
+                args?: string[];
+                stdin?: string;
+                stdin_base64?: string;
+            }[];
+            /**
+             * @description How many of them run at a time.
+             * @default 4
+             */
+            parallel?: number;
+            /** @description A bundle that was sent with PUT /v1/bundles/DIGEST. */
+            bundle?: string;
+            files?: components["schemas"]["FileIn"][];
+            /** @description Paths or patterns (`*`, `?`) of files to return, relative to /home/user. */
+            return_files?: string[];
+            env?: {
+                [key: string]: string;
+            };
+            /** @default /home/user */
+            workdir?: string;
+            /**
+             * @description Start a fresh interpreter instead of forking a warm one.
+             * @default false
+             */
+            cold?: boolean;
+            profile?: components["schemas"]["Profile"];
+            min_grade?: components["schemas"]["Grade"];
+            engine?: components["schemas"]["EngineName"];
+        };
+        /** @description With status 200 the fields of a run's response follow, otherwise its error. */
+        BatchLine: {
+            /** @description The place of the input in the request. */
+            index: number;
+            status: number;
+        };
         FileIn: {
             /** @description Relative to /home/user. */
             path: string;
@@ -3174,11 +3245,14 @@ export interface components {
             /**
              * @description Runs of Python code only. `sandbox`: the sandbox may have served earlier runs of the same
              *     key and profile, and may serve later ones. The process and everything that can be
-             *     written are new for each run; see docs/functions.md.
+             *     written are new for each run. `interpreter`: runs of the same code, environment and
+             *     files share the process and its files, too, as on AWS Lambda: of a run only `args` and
+             *     `stdin`, of a function only the event and the context are new, besides output and
+             *     limits. See docs/functions.md.
              * @default never
              * @enum {string}
              */
-            reuse?: "never" | "sandbox";
+            reuse?: "never" | "sandbox" | "interpreter";
         };
         /**
          * @description Packages to install before the code runs: from pip for a Python template, from npm for a
@@ -4553,6 +4627,37 @@ export interface operations {
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
             507: components["responses"]["Error"];
+        };
+    };
+    runBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description The runs have begun; each line tells what came of one. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["BatchLine"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            413: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
         };
     };
     putBundle: {

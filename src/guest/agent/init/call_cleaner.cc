@@ -30,7 +30,7 @@ Result<> reset_terminal_times() {
 Result<CallCleaner> CallCleaner::prepare() {
   // Each call's processes have the same numbers as the first one's: they say nothing of the calls
   // before, and libraries that notice a fork by its number see another one than the zygote's.
-  UniqueFd last_pid(::open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC));
+  UniqueFd last_pid(::open("/proc/sys/kernel/ns_last_pid", O_RDWR | O_CLOEXEC));
   if (!last_pid) {
     return fail(Error(Errc::kUnsupported,
                       "this kernel has no ns_last_pid (CONFIG_CHECKPOINT_RESTORE)", errno));

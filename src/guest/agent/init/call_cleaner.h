@@ -20,6 +20,9 @@ class CallCleaner {
   // left. `scratch`: wire::kScratchPlaces.
   Result<> clean(std::vector<UniqueFd> scratch) const;
 
+  // /proc/sys/kernel/ns_last_pid, for reading and writing.
+  int last_pid() const { return last_pid_.get(); }
+
  private:
   CallCleaner(UniqueFd last_pid, IpcObjects ipc, LeftSockets sockets)
       : last_pid_(std::move(last_pid)), ipc_(std::move(ipc)), sockets_(std::move(sockets)) {}

@@ -34,7 +34,7 @@ Result<> serve_calls(const ReusableSandbox& sandbox, ServePlan plan) {
     if (!taken) return {};
     plan.link = std::move(taken->link);
     plan.limits = taken->limits;
-    auto next = serve_call(std::move(plan), sandbox.launcher);
+    auto next = serve_call(std::move(plan), sandbox.launcher, sandbox.cleaner.last_pid());
     if (!next) return {};
     plan = std::move(next->plan);
     TRY_OK(sandbox.cleaner.clean(std::move(next->scratch)));

@@ -105,7 +105,8 @@ std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
   if (!plan.memory_is_bounded) {
     entries.push_back({RLIMIT_DATA, plan.limits.memory_bytes, plan.limits.memory_bytes});
   }
-  if (plan.limits.cpu_time.count() > 0) {
+  const bool is_one_call = !plan.runtime_stays || !plan.cpu_time_is_counted;
+  if (plan.limits.cpu_time.count() > 0 && is_one_call) {
     const auto seconds = static_cast<rlim_t>((plan.limits.cpu_time.count() + 999) / 1000);
     // Where a cgroup counts, the launcher ends the sandbox; this is for when it cannot. Else this
     // is all there is, of each process by itself. The kernel knows whole seconds only.

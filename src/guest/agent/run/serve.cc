@@ -14,6 +14,7 @@
 #include "base/write_all.h"
 #include "guest/agent/run/find_files.h"
 #include "guest/agent/run/guest_files.h"
+#include "guest/agent/run/kept_runtime.h"
 #include "guest/agent/run/process_home.h"
 #include "guest/agent/run/program.h"
 #include "guest/agent/run/runtime.h"
@@ -28,7 +29,8 @@ constexpr int kToExitMs = 2000;
 
 class Agent {
  public:
-  explicit Agent(ServePlan plan, int launcher = -1) : plan_(std::move(plan)), launcher_(launcher) {}
+  explicit Agent(ServePlan plan, int launcher = -1, int last_pid = -1)
+      : plan_(std::move(plan)), launcher_(launcher), last_pid_(last_pid) {}
 
   int run();
   // Whether the launcher has ended the call and nothing of it runs.
@@ -47,7 +49,8 @@ class Agent {
   Result<> handle(const wire::GetFile& get);
   Result<> handle(const wire::StartProgram& start);
   Result<> handle(const wire::JobChunk& chunk);
-  Result<> handle(const wire::StartJob&);
+  Result<> handle(const wire::StartJob& start);
+  Result<> handle(const wire::CheckCall&);
   Result<> handle(const wire::FindFiles& find);
   Result<> handle(const wire::SignalProgram& signal);
   Result<> handle(const wire::ResizeTerminal& resize);
@@ -68,6 +71,8 @@ class Agent {
   pid_t program_ = 0;
   UniqueFd master_;
   const int launcher_;  // of a reusable sandbox, borrowed; else -1
+  const int last_pid_;  // likewise
+  std::optional<KeptRuntime> kept_;
   std::vector<UniqueFd> scratch_;
   bool recycles_ = false;    // the launcher has ended the call
   bool ended_well_ = false;  // the program has exited and left no process
@@ -234,15 +239,21 @@ Result<> Agent::handle(const wire::JobChunk& chunk) {
   return write_all(job, chunk.bytes);
 }
 
-Result<> Agent::handle(const wire::StartJob&) {
+Result<> Agent::handle(const wire::StartJob& start) {
   if (program_ != 0) return send_frame(wire::StartFailed{EBUSY, "a program is running already"});
   if (an_upload_failed_)
     return send_frame(wire::StartFailed{ENOENT, "a file could not be uploaded"});
   if (!plan_.runtime || job_bytes_ == 0) {
     return send_frame(wire::StartFailed{EINVAL, "there is no waiting runtime or no job"});
   }
+  plan_.runtime_stays = start.stays;
   if (auto limited = limit_runtime(plan_, plan_.runtime->pid); !limited) {
     return send_frame(wire::StartFailed{limited.error().sys_errno(), "limit the runtime"});
+  }
+  if (start.stays && is_reusable()) {
+    auto kept = KeptRuntime::of(plan_.runtime->pid, last_pid_, plan_.change_user);
+    if (!kept) return send_frame(wire::StartFailed{kept.error().sys_errno(), "keep the runtime"});
+    kept_ = *kept;
   }
   Runtime runtime = std::move(*plan_.runtime);
   plan_.runtime.reset();
@@ -252,6 +263,12 @@ Result<> Agent::handle(const wire::StartJob&) {
   std::vector<int> fds;
   for (const UniqueFd& end : runtime.client_ends) fds.push_back(end.get());
   return send_frame(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+}
+
+Result<> Agent::handle(const wire::CheckCall&) {
+  TRY_OK(reap());
+  if (!kept_ || program_ <= 0) return send_frame(wire::CallChecked{"no runtime"});
+  return send_frame(wire::CallChecked{kept_->left()});
 }
 
 Result<> Agent::handle(const wire::FindFiles& find) {
@@ -315,8 +332,8 @@ Result<> Agent::reap() {
 
 int serve(ServePlan plan) { return Agent(std::move(plan)).run(); }
 
-std::optional<NextCall> serve_call(ServePlan plan, int launcher) {
-  Agent agent(std::move(plan), launcher);
+std::optional<NextCall> serve_call(ServePlan plan, int launcher, int last_pid) {
+  Agent agent(std::move(plan), launcher, last_pid);
   (void)agent.run();
   if (!agent.is_over()) return std::nullopt;
   return agent.take_next();

@@ -32,6 +32,9 @@ struct ServePlan {
   bool change_user = true;
   std::optional<ProcessEngine> process;
   std::optional<Runtime> runtime;  // waits for its job
+  // The runtime serves many calls, so a limit of CPU time, which is one call's, is left to the
+  // cgroup where that counts.
+  bool runtime_stays = false;
 };
 
 // Returns the exit status, once the client has gone or broken the protocol.
@@ -45,6 +48,8 @@ struct NextCall {
   ServePlan plan;
   std::vector<UniqueFd> scratch;  // wire::kScratchPlaces
 };
-std::optional<NextCall> serve_call(ServePlan plan, int launcher);
+// Calls of a runtime that stays are one here: the client asks between them what is left.
+// `last_pid`, borrowed: see KeptRuntime.
+std::optional<NextCall> serve_call(ServePlan plan, int launcher, int last_pid);
 
 }  // namespace glovebox::agent

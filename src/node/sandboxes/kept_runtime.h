@@ -1,0 +1,43 @@
+// The server's ends of a runtime that stays in its sandbox between calls (`reuse: "interpreter"`).
+// Handed on from call to call with the sandbox's place.
+#pragma once
+
+#include <array>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "node/async/watched_fd.h"
+#include "node/node_options.h"
+
+namespace glovebox::node {
+
+struct KeptRuntime {
+  static constexpr std::size_t kOutputs = 3;  // stdout, stderr, results
+
+  // Takes over the ends that a call had; they wake it no more.
+  static std::unique_ptr<KeptRuntime> of(WatchedFd& its_calls, WatchedFd (&its_outputs)[kOutputs]);
+  // Gives them to the next one.
+  void wake(WakeSignal& signal, WatchedFd& its_calls, WatchedFd (&its_outputs)[kOutputs]);
+
+  WatchedFd calls;  // its standard input: one record for each call
+  std::array<WatchedFd, kOutputs> outputs;
+
+  // Of a record that was written: whether it has read nothing of it.
+  static bool has_read_nothing(const WatchedFd& calls, std::size_t written);
+  // Whether it has said nothing since its last call; what it said would be the next one's output.
+  bool is_silent() const;
+};
+
+// Asks the agent whether anything of the last call goes on.
+Result<> ask_what_is_left(const WatchedFd& socket);
+// Waits for its answer: an error if something is left, or if it does not come. `gone` becomes true
+// when the socket's owner is gone; then the result means nothing.
+Task<> await_nothing_left(boost::asio::io_context& io, WatchedFd& socket,
+                          std::shared_ptr<const bool> gone);
+
+}  // namespace glovebox::node
