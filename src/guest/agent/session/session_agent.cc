@@ -76,13 +76,13 @@ class SessionAgent {
   void handle(const wire::Hello& hello);
   void handle(const wire::StartProcess& start);
   void handle(const wire::Input& input);
-  void handle(const wire::CloseInput& close);
-  void handle(const wire::Subscribe& subscribe);
-  void handle(const wire::Unsubscribe& unsubscribe);
-  void handle(const wire::Acknowledge& acknowledge);
-  void handle(const wire::SetLossy& lossy);
-  void handle(const wire::SignalProcess& signal);
-  void handle(const wire::ResizeProcess& resize);
+  void handle(const wire::CloseInput& close) { processes_.handle(close); }
+  void handle(const wire::Subscribe& subscribe) { processes_.handle(subscribe); }
+  void handle(const wire::Unsubscribe& unsubscribe) { processes_.handle(unsubscribe); }
+  void handle(const wire::Acknowledge& acknowledge) { processes_.handle(acknowledge); }
+  void handle(const wire::SetLossy& lossy) { processes_.handle(lossy); }
+  void handle(const wire::SignalProcess& signal) { processes_.handle(signal); }
+  void handle(const wire::ResizeProcess& resize) { processes_.handle(resize); }
   void handle(const wire::ForgetProcess& forget);
   void handle(const wire::FileRequest& request) { files_.start(request); }
   void handle(const wire::CommitFile& commit) { files_.commit(commit.request); }
@@ -297,19 +297,7 @@ void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
   SessionProcess* process = processes_.reaped(pid);
   if (process == nullptr) return;  // an orphan
   if (process->failure && !conclude_start(*process)) return;
-  wire::ProcessEnd end;
-  if (WIFSIGNALED(status)) {
-    end.signal = static_cast<std::uint8_t>(WTERMSIG(status));
-  } else {
-    end.code = static_cast<std::uint8_t>(WEXITSTATUS(status));
-  }
-  const auto microseconds = [](const timeval& time) {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
-           static_cast<std::uint64_t>(time.tv_usec);
-  };
-  end.cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
-  end.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  process->ended(end);
+  process->ended(end_of(status, usage));
   processes_.has_ended(*process);
   processes_.queue_for_sending(*process);
 }
@@ -435,48 +423,6 @@ void SessionAgent::handle(const wire::Input& input) {
   }
   process->write_input(input);
   processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::CloseInput& close) {
-  SessionProcess* process = processes_.find(close.process);
-  if (process == nullptr) return;
-  process->close_input(close.stream);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::Subscribe& subscribe) {
-  SessionProcess* process = processes_.find(subscribe.process);
-  if (process == nullptr) return;
-  process->subscribe(subscribe);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::Unsubscribe& unsubscribe) {
-  if (SessionProcess* process = processes_.find(unsubscribe.process))
-    process->unsubscribe(unsubscribe.stream);
-}
-
-void SessionAgent::handle(const wire::Acknowledge& acknowledge) {
-  SessionProcess* process = processes_.find(acknowledge.process);
-  if (process == nullptr) return;
-  process->acknowledge(acknowledge);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::SetLossy& lossy) {
-  SessionProcess* process = processes_.find(lossy.process);
-  if (process == nullptr) return;
-  process->set_lossy(lossy.lossy);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::SignalProcess& signal) {
-  if (SessionProcess* process = processes_.find(signal.process))
-    process->signal(signal.signal, signal.group);
-}
-
-void SessionAgent::handle(const wire::ResizeProcess& resize) {
-  if (SessionProcess* process = processes_.find(resize.process)) process->resize(resize.size);
 }
 
 void SessionAgent::handle(const wire::EndProcesses& end) {
