@@ -53,7 +53,7 @@ void SandboxRequests::recycle(Client& client, const wire::RecycleSandbox& reques
   clients_.send(client, wire::SandboxEnded{request.id, reason, usage});
   const bool can_go_on = record->announced && sandbox.reuse() != nullptr && !sandbox.is_waiting() &&
                          !sandbox.is_ending() && usage.oom_kills == 0 && fds.size() == 1;
-  Result<> begun = can_go_on ? check_link(fds[0].get())
+  Result<> begun = can_go_on ? check_link(fds[0].get(), LinkOf::kRun)
                              : Result<>(fail(Errc::kConflict, "the sandbox cannot be used again"));
   if (begun) begun = sandboxes_.recycle(*record, request, std::move(fds[0]));
   if (begun) return;
