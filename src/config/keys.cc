@@ -92,6 +92,11 @@ constexpr Key kKeys[] = {
     {"sessions.overcommit", Kind::kNumber, &Settings::session_overcommit, "4",
      "How many times the memory of the host may be promised to sessions; 1: no overcommit",
      1, 10'000},
+    {"sessions.link", Kind::kChoice, &Settings::session_link, "descriptors",
+     "How files and ports of new sessions reach the server: their pipes and sockets are handed over, "
+     "or frames carry their bytes over the session's one socket, or over a byte stream. Frames are "
+     "slower and need nothing of the sandbox's kernel",
+     0, ~0ull, "descriptors|frames|byte-stream"},
     {"sessions.max_snapshots", Kind::kNumber, &Settings::max_snapshots, "32",
      "Snapshots that one project may keep", 0, 100'000},
     {"sessions.snapshot_max", Kind::kSize, &Settings::snapshot_max, "1G",

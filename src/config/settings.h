@@ -48,6 +48,7 @@ struct Settings {
   std::uint64_t max_paused = 0;  // of one project
   std::chrono::milliseconds paused_max{};
   std::uint64_t session_overcommit = 0;
+  std::string session_link;         // descriptors, frames or byte-stream
   std::uint64_t max_snapshots = 0;  // of one project
   std::uint64_t snapshot_max = 0;
   std::uint64_t image_max_size = 0;           // of one, and of an archive

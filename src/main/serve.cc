@@ -92,6 +92,11 @@ std::uint64_t memory_of_host() {
   return static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
 }
 
+node::GuestLink session_link_of(const std::string& setting) {
+  if (setting == "frames") return node::GuestLink::kFrames;
+  return setting == "byte-stream" ? node::GuestLink::kByteStream : node::GuestLink::kDescriptors;
+}
+
 node::NodeOptions node_options(const Settings& settings) {
   node::NodeOptions options;
   options.max_sandboxes = static_cast<std::uint32_t>(settings.max_sandboxes);
@@ -107,6 +112,7 @@ node::NodeOptions node_options(const Settings& settings) {
   options.reuse_max_age = settings.reuse_max_age;
   options.reuse_idle = settings.reuse_idle;
   options.host_sample = node::read_host_sample;
+  options.session_link = session_link_of(settings.session_link);
   options.session_overcommit = static_cast<std::uint32_t>(settings.session_overcommit);
   return options;
 }

@@ -14,6 +14,14 @@ namespace glovebox::node {
 
 using Clock = std::chrono::steady_clock;
 
+// How the server talks to the agent of a session that it makes (wire/guest/session_frames.h). One
+// that it adopts keeps its socket.
+enum class GuestLink : std::uint8_t {
+  kDescriptors,  // over SEQPACKET; pipes of files and sockets of ports are handed over
+  kFrames,       // over SEQPACKET, everything in frames
+  kByteStream,   // the same over a byte stream
+};
+
 struct NodeOptions {
   std::uint32_t max_sandboxes = 512;  // idle, being created, and in use
   // What sandboxes in use may need at most, memory and disk together, plus waiting_memory_bytes
@@ -45,6 +53,7 @@ struct NodeOptions {
   // What the kernel says of the host's memory; empty: it is not asked. Tests replace it.
   std::function<HostSample()> host_sample{};
 
+  GuestLink session_link = GuestLink::kDescriptors;
   // Sessions are mostly idle: so many of them share the same memory and disk in the budget.
   std::uint32_t session_overcommit = 1;
   // How long the output of a process without a reader is kept, even if the process has to stop for

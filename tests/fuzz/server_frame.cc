@@ -30,6 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(input->offset + input->bytes.size() >= input->offset, "offsets do not wrap");
     fuzz::promise(input->bytes.size() <= wire::kMaxSessionChunk, "a chunk is bounded");
   }
+  if (const auto* data_of = std::get_if<wire::StreamData>(&*frame)) {
+    fuzz::promise(!data_of->bytes.empty() && data_of->bytes.size() <= wire::kMaxSessionChunk,
+                  "a piece of a stream is one, and bounded");
+  }
   if (const auto* signal = std::get_if<wire::SignalProcess>(&*frame)) {
     fuzz::promise(signal->signal >= 1 && signal->signal <= 64, "it is a signal");
   }

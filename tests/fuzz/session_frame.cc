@@ -15,6 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(output->offset + output->bytes.size() >= output->offset, "offsets do not wrap");
     fuzz::promise(output->bytes.size() <= wire::kMaxSessionChunk, "a chunk is bounded");
   }
+  if (const auto* data_of = std::get_if<wire::StreamData>(&*frame)) {
+    fuzz::promise(!data_of->bytes.empty() && data_of->bytes.size() <= wire::kMaxSessionChunk,
+                  "a piece of a stream is one, and bounded");
+  }
   if (const auto* is = std::get_if<wire::ProcessStatus>(&*frame)) {
     fuzz::promise(is->out.begin <= is->out.end && is->err.begin <= is->err.end &&
                       is->results.begin <= is->results.end,

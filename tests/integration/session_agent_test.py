@@ -1,10 +1,10 @@
 # The agent of a session, talked to as a server does: what it keeps, paces, reaps and survives. The
-# server's place is taken by this test, on the socket that the launcher was given.
+# server's place is taken by this test, on the socket that the launcher was given. GBX_SESSION_LINK
+# names the form of that socket (agent_session.FORMS).
 import errno
 import os
 import re
 import signal
-import socket
 import sys
 import time
 
@@ -13,7 +13,9 @@ import launcher_wire
 import sealed
 import session_wire as wire
 import warm
-from agent_session import KEPT, Session, cell, record
+from agent_session import FORMS, KEPT, Session, cell, read_to_end, record
+
+FORM = FORMS[os.environ.get("GBX_SESSION_LINK", "descriptors")]
 
 
 class SessionAgent(sealed.TestCase):
@@ -25,7 +27,7 @@ class SessionAgent(sealed.TestCase):
         self.addCleanup(self.client.close)
 
     def session(self, **more):
-        session = Session(self, **more)
+        session = Session(self, **{**FORM, **more})
         self.addCleanup(session.destroy)
         return session
 
@@ -442,39 +444,38 @@ while True:
         session.link.send(wire.file(1, wire.WRITE, "made/file", mode=0o640))
         opened = session.answer(1)
         self.assertEqual(opened.kind, wire.FILE_OPENED, opened)
-        with os.fdopen(opened.fds[0], "wb") as pipe:
-            pipe.write(b"content" * 100_000)
+        pipe = session.stream(opened)
+        pipe.write(b"content" * 100_000)
+        pipe.finish()
         session.link.send(wire.commit(1))
         done = session.answer(1)
         self.assertEqual((done.kind, done.errno, done.bytes), (wire.FILE_DONE, 0, 700_000), done)
         self.assertEqual(session.run("stat -c %a:%U:%s ~/made/file")[1], b"640:user:700000\n")
         session.link.send(wire.file(2, wire.READ, "/home/user/made/file", at=7, most=7))
-        opened = session.answer(2)
-        with os.fdopen(opened.fds[0], "rb") as pipe:
-            self.assertEqual(pipe.read(), b"content")
+        self.assertEqual(read_to_end(session.stream(session.answer(2))), b"content")
         self.assertEqual(session.answer(2).errno, 0)
         session.run("umask 077; echo secret > /var/secret", user="root")
         session.link.send(wire.file(3, wire.READ, "/var/secret"))
         self.assertEqual(session.answer(3).errno, errno.EACCES)
         session.link.send(wire.file(4, wire.WRITE, "abandoned"))
-        os.close(session.answer(4).fds[0])
+        session.stream(session.answer(4)).close()
         session.link.send(wire.abandon(4))
         session.link.send(wire.file(5, wire.STAT, "abandoned"))
         self.assertEqual(session.answer(5).errno, errno.ENOENT)
         # A guest that ends every helper ends its own requests.
         session.link.send(wire.file(6, wire.WRITE, "killed"))
-        opened = session.answer(6)
+        pipe = session.stream(session.answer(6))
         session.run("kill -9 -1")
         done = session.answer(6)
         self.assertEqual((done.kind, done.errno), (wire.FILE_DONE, errno.EIO))
-        os.close(opened.fds[0])
+        pipe.close()
 
     def test_ports_are_reached_inside(self):
         session = self.session()
         session.link.send(wire.connect(1, 8099))
         refused = session.answer(1)
         self.assertEqual((refused.kind, refused.errno), (wire.PORT_REFUSED, errno.ECONNREFUSED))
-        for family, address in (("AF_INET", "127.0.0.1"), ("AF_INET6", "::1")):
+        for request, family, address in ((2, "AF_INET", "127.0.0.1"), (3, "AF_INET6", "::1")):
             number = session.start(["/usr/bin/python3", "-c", f"""
 import socket
 server = socket.socket(socket.{family})
@@ -484,13 +485,15 @@ one = server.accept()[0]
 one.sendall(one.recv(100).upper())
 """])
             session.wait(number, lambda frame: frame.kind == wire.OUTPUT)
-            session.link.send(wire.connect(2, 8099))
-            connected = session.answer(2)
+            session.link.send(wire.connect(request, 8099))
+            connected = session.answer(request)
             self.assertEqual(connected.kind, wire.PORT_CONNECTED)
-            with socket.socket(fileno=connected.fds[0]) as link:
-                link.settimeout(20)
-                link.sendall(b"hello")
-                self.assertEqual(link.recv(100), b"HELLO")
+            link = session.stream(connected)
+            link.write(b"hello")
+            if connected.fds:
+                os.set_blocking(connected.fds[0], True)
+            self.assertEqual(link.read(100), b"HELLO")
+            link.close()
             session.wait(number, lambda frame: frame.kind == wire.EXITED)
 
     def test_a_warm_context_that_cannot_come_is_a_cold_one(self):

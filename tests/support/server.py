@@ -130,6 +130,10 @@ class Client:
         return self.run(language="python", code=code, **request)
 
 
+# For all servers of a suite: how files and ports of sessions travel.
+LINK = {"sessions.link": os.environ["GBX_SESSION_LINK"]} if "GBX_SESSION_LINK" in os.environ else {}
+
+
 class Server:
     """`glovebox serve` on a free port."""
 
@@ -138,7 +142,7 @@ class Server:
         self.data = data or self.owned.name
         os.chmod(self.data, 0o755)
         self.words = ["serve", "--data-dir", self.data, "--listen", listen]
-        for name, value in dict(settings).items():
+        for name, value in {**LINK, **dict(settings)}.items():
             self.words += ["--set", f"{name}={value}"]
         self.env, self.prefix, self.clients = env, list(prefix), []
         log = tempfile.NamedTemporaryFile(prefix="gbx-test-", suffix=".log", delete=False)

@@ -7,13 +7,15 @@ import socket
 import struct
 import time
 
-VERSION = 1
+VERSION = 2
 STDIN, STDOUT, STDERR, RESULTS, REQUESTS = range(5)
 PROGRAM, WARM_CONTEXT, CONTEXT = 1, 2, 3
 (HELLO, START, INPUT, CLOSE_INPUT, SUBSCRIBE, UNSUBSCRIBE, ACKNOWLEDGE, SET_LOSSY, SIGNAL, RESIZE, FORGET,
  FILE, COMMIT, ABANDON, CONNECT, END_PROCESSES) = range(1, 17)
+GIVE_DATA, GIVE_TAKEN, GIVE_FINISHED, GIVE_STOPPED = range(17, 21)
 (IS, WELCOME, STARTED, START_REFUSED, OUTPUT, INPUT_TAKEN, EXITED, FILE_OPENED, FILE_DONE, PORT_CONNECTED,
- PORT_REFUSED) = range(65, 76)
+ PORT_REFUSED, STREAM_DATA, STREAM_TAKEN, STREAM_FINISHED, STREAM_STOPPED) = range(65, 80)
+DESCRIPTORS, FRAMES = 1, 2
 (READ, WRITE, STAT, LIST, MAKE_DIR, MOVE, COPY, REMOVE, TAR_OUT, TAR_IN, WATCH, SNAPSHOT_OUT,
  SNAPSHOT_IN) = range(1, 14)
 
@@ -35,8 +37,13 @@ def head(kind):
     return struct.pack("<BB", VERSION, kind)
 
 
-def hello(epoch):
-    return head(HELLO) + struct.pack("<Q", epoch)
+def hello(epoch, carrier=DESCRIPTORS):
+    return head(HELLO) + struct.pack("<QB", epoch, carrier)
+
+
+def mark_of(epoch):
+    """What comes over a byte stream ahead of the answer to that hello."""
+    return b"gbx mark" + struct.pack("<Q", epoch)
 
 
 def start(process, argv, env=("PATH=/usr/local/bin:/usr/bin:/bin",), workdir="/home/user", terminal=None, kind=PROGRAM,
@@ -103,6 +110,22 @@ def connect(request, port):
     return head(CONNECT) + struct.pack("<QH", request, port)
 
 
+def stream_data(request, data):
+    return head(GIVE_DATA) + struct.pack("<Q", request) + text(data)
+
+
+def stream_taken(request, offset):
+    return head(GIVE_TAKEN) + struct.pack("<QQ", request, offset)
+
+
+def stream_finished(request):
+    return head(GIVE_FINISHED) + struct.pack("<Q", request)
+
+
+def stream_stopped(request):
+    return head(GIVE_STOPPED) + struct.pack("<Q", request)
+
+
 def end_processes(request):
     return head(END_PROCESSES) + struct.pack("<Q", request)
 
@@ -152,7 +175,7 @@ class Frame:
             self._end(reader)
 
     def _read_66(self, reader):
-        self.epoch = reader.take("Q")
+        self.epoch, self.carrier = reader.take("QB")
 
     def _read_67(self, reader):
         self.process, self.pid, self.warm = reader.take("QIB")
@@ -188,6 +211,18 @@ class Frame:
 
     def _read_75(self, reader):
         self.request, self.errno = reader.take("QI")
+
+    def _read_76(self, reader):
+        self.request = reader.take("Q")
+        self.bytes = reader.text()
+
+    def _read_77(self, reader):
+        self.request, self.offset = reader.take("QQ")
+
+    def _read_78(self, reader):
+        self.request = reader.take("Q")
+
+    _read_79 = _read_78
 
     def __repr__(self):
         return f"Frame({self.__dict__})"
@@ -235,3 +270,61 @@ class Link:
 
     def close(self):
         self.socket.close()
+
+
+class ByteLink(Link):
+    """The same over a byte stream: frames between 0xF5 and 0xFA, with their length."""
+
+    MOST = 160 * 1024
+
+    def __init__(self, link):
+        super().__init__(link)
+        self.received = b""
+
+    def seek(self, epoch, adopted=False):
+        """As a server does before its hello: nothing counts up to the mark of the answer."""
+        self.mark = mark_of(epoch)
+        if adopted:
+            self.send_raw(b"\0" * (self.MOST + 6))
+
+    def send_raw(self, data, seconds=20):
+        deadline = time.monotonic() + seconds
+        while data:
+            if not select.select([], [self.socket], [], max(0, deadline - time.monotonic()))[1]:
+                raise TimeoutError("the agent takes no bytes")
+            data = data[self.socket.send(data):]
+
+    def send(self, message, seconds=20):
+        self.send_raw(b"\xf5" + text(message) + b"\xfa", seconds)
+
+    def cut(self):
+        """The next frame that is whole; None: more bytes are needed."""
+        if self.mark is not None:
+            at = self.received.find(self.mark)
+            if at < 0:
+                return None
+            self.received, self.mark = self.received[at + len(self.mark):], None
+        self.received = self.received.lstrip(b"\0")
+        if len(self.received) < 5:
+            return None
+        first, length = struct.unpack_from("<BI", self.received)
+        assert first == 0xf5 and length <= self.MOST, self.received[:20]
+        if len(self.received) < length + 6:
+            return None
+        data, last = self.received[5:5 + length], self.received[5 + length]
+        assert last == 0xfa, last
+        self.received = self.received[6 + length:]
+        return Frame(data)
+
+    def receive(self, seconds=20):
+        deadline = time.monotonic() + seconds
+        while True:
+            frame = self.cut()
+            if frame is not None:
+                return frame
+            if not select.select([self.socket], [], [], max(0, deadline - time.monotonic()))[0]:
+                return None
+            data = self.socket.recv(1 << 20)
+            if not data:
+                raise EOFError("the agent is gone")
+            self.received += data

@@ -44,15 +44,17 @@ Result<> refuse_kernel_filesystems(int fd) {
   return {};
 }
 
-Result<> check_link(int fd) {
+Result<> check_link(int fd, LinkOf whose) {
   int domain = 0;
   int type = 0;
   socklen_t size = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX ||
-      ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
-    return fail(Errc::kProtocol, "the request's first descriptor is not a unix SEQPACKET socket");
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+      ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+      (type == SOCK_SEQPACKET || (type == SOCK_STREAM && whose == LinkOf::kSession))) {
+    return {};
   }
-  return {};
+  return fail(Errc::kProtocol, "the sandbox's socket is not a unix SEQPACKET socket" +
+                                   std::string(whose == LinkOf::kSession ? " or stream" : ""));
 }
 
 Error setup_failure(std::string step, int sys_errno) {

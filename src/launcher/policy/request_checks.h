@@ -12,8 +12,10 @@ namespace glovebox::launcher {
 // For the source of a mount. kPolicy.
 Result<> refuse_special_files(int fd);
 Result<> refuse_kernel_filesystems(int fd);
-// For the sandbox's own socket: a unix SEQPACKET socket, else kProtocol.
-Result<> check_link(int fd);
+// For the sandbox's own socket: a unix SEQPACKET socket, or of a session also a unix stream socket,
+// else kProtocol.
+enum class LinkOf : bool { kRun, kSession };
+Result<> check_link(int fd, LinkOf whose);
 // What a first process or a broker said of a step that failed. kResourceExhausted if the host, or
 // what all sandboxes may use together, is full: that passes; else kInternal.
 Error setup_failure(std::string step, int sys_errno);

@@ -126,18 +126,22 @@ TEST_F(RequestChecks, FilesystemsOfTheKernelAreNotMounted) {
   }
 }
 
-TEST_F(RequestChecks, ASandboxsLinkIsAUnixSeqpacketSocket) {
+TEST_F(RequestChecks, ASandboxsLinkIsAUnixSeqpacketSocketOrASessionsAStream) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-  EXPECT_TRUE(check_link(UniqueFd(pair[0]).get()));
-  EXPECT_TRUE(check_link(UniqueFd(pair[1]).get()));
+  EXPECT_TRUE(check_link(UniqueFd(pair[0]).get(), LinkOf::kRun));
+  EXPECT_TRUE(check_link(UniqueFd(pair[1]).get(), LinkOf::kSession));
   const auto refused = [](int fd, const char* what) {
     const UniqueFd owned(fd);
-    const auto checked = check_link(owned.get());
-    ASSERT_FALSE(checked) << what;
-    EXPECT_EQ(checked.error().code(), Errc::kProtocol) << what;
+    for (const LinkOf whose : {LinkOf::kRun, LinkOf::kSession}) {
+      const auto checked = check_link(owned.get(), whose);
+      ASSERT_FALSE(checked) << what;
+      EXPECT_EQ(checked.error().code(), Errc::kProtocol) << what;
+    }
   };
-  refused(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "a stream");
+  const UniqueFd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_TRUE(check_link(stream.get(), LinkOf::kSession));
+  EXPECT_FALSE(check_link(stream.get(), LinkOf::kRun));
   refused(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), "datagrams");
   refused(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "a TCP socket");
   refused(::open("/dev/null", O_RDWR | O_CLOEXEC), "a device");

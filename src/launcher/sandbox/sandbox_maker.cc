@@ -161,8 +161,8 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   request.limits = within_ceilings(policy_, asked.limits);
   know_template(request.template_name);
   TRY_OK(check(request, fds.size(), caller));
-  TRY_OK(check_link(fds[0].get()));
-  if (request.session) TRY_OK(check_link(fds[1].get()));
+  TRY_OK(check_link(fds[0].get(), request.session ? LinkOf::kSession : LinkOf::kRun));
+  if (request.session) TRY_OK(check_link(fds[1].get(), LinkOf::kSession));
   TRY_OK(check_room());
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {

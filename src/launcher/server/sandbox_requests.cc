@@ -60,7 +60,7 @@ void SandboxRequests::recycle(Client& client, const wire::RecycleSandbox& reques
                                                sandbox.reuse()->generation, sandbox.has_network()});
     return;
   }
-  Result<> begun = can_go_on ? check_link(fds[0].get())
+  Result<> begun = can_go_on ? check_link(fds[0].get(), LinkOf::kRun)
                              : Result<>(fail(Errc::kConflict, "the sandbox cannot be used again"));
   if (begun) begun = sandboxes_.recycle(*record, request, std::move(fds[0]));
   if (begun) return;

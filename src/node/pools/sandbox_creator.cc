@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fd_message.h"
+#include "base/frame_link.h"
 
 namespace glovebox::node {
 namespace {
@@ -24,8 +25,9 @@ struct SandboxSockets {
   std::vector<UniqueFd> sent;  // the agent's end and, of a session, a copy of ours
 };
 
-Result<SandboxSockets> make_sandbox_sockets(bool session) {
-  TRY(auto pair, seqpacket_pair());
+Result<SandboxSockets> make_sandbox_sockets(bool session, GuestLink link) {
+  const bool byte_stream = session && link == GuestLink::kByteStream;
+  TRY(auto pair, byte_stream ? byte_stream_pair() : seqpacket_pair());
   SandboxSockets sockets{std::move(pair.ours), {}};
   sockets.sent.push_back(std::move(pair.theirs));
   if (session) {
@@ -55,7 +57,7 @@ bool SandboxCreator::may_create() const {
 void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done done,
                             std::function<void()> on_overdue, std::unique_ptr<ReuseSlot> reuse) {
   ++creating_;
-  auto sockets = make_sandbox_sockets(request.session);
+  auto sockets = make_sandbox_sockets(request.session, options_.session_link);
   const auto creation = std::make_shared<SandboxCreation>(
       SandboxCreation{sockets ? std::move(sockets->ours) : UniqueFd(),
                       std::move(charge),
@@ -103,7 +105,7 @@ void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCre
 }
 
 bool SandboxCreator::recycle(Sandbox& sandbox, bool hurry, Done done) {
-  auto sockets = make_sandbox_sockets(false);
+  auto sockets = make_sandbox_sockets(false, options_.session_link);
   if (!sockets) return false;
   const auto shared = std::make_shared<CreationPtr>();
   auto finished = [this, gone = gone_, shared,

@@ -54,8 +54,8 @@ Task<> LiveSession::handshake(Origin origin) {
   if (origin == Origin::kAdopted) processes_->skip_used_numbers();
   epoch_ = new_epoch();
   handshake_.emplace();
-  const wire::ServerFrame hello = wire::Hello{epoch_};
-  connection_->begin();
+  const wire::ServerFrame hello = wire::Hello{epoch_, wanted_carrier()};
+  connection_->begin(epoch_, origin);
   connection_->send(hello);
   if (sandbox_ && (sandbox_->ended() || sandbox_->lost())) sandbox_changed();
   const Clock::time_point deadline = Clock::now() + options_.agent_wait;
@@ -63,6 +63,12 @@ Task<> LiveSession::handshake(Origin origin) {
   if (!alive()) co_return fail(connection_->over_error());
   if (!is_ready()) co_return fail(Errc::kUnavailable, "the sandbox's agent does not answer");
   co_return Result<>();
+}
+
+wire::Carrier LiveSession::wanted_carrier() const {
+  const bool frames =
+      options_.session_link != GuestLink::kDescriptors || connection_->is_byte_stream();
+  return frames ? wire::Carrier::kFrames : wire::Carrier::kDescriptors;
 }
 
 Task<> LiveSession::end_processes() {
@@ -170,8 +176,11 @@ Result<> LiveSession::on_handshake_frame(wire::SessionFrame& frame) {
     handshake_->clear();  // sent to the server before us
     return {};
   }
+  if (wanted_carrier() == wire::Carrier::kFrames && welcome->carrier != wire::Carrier::kFrames) {
+    return fail(Errc::kProtocol, "the agent sends descriptors, which we do not take");
+  }
   processes_->adopt(*std::exchange(handshake_, std::nullopt));
-  connection_->set_ready();
+  connection_->set_ready(welcome->carrier);
   notifier_.notify_all();
   return {};
 }

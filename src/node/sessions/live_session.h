@@ -38,7 +38,7 @@ class LiveSession final : public Session,
   void on_ended(Ended call) { on_ended_ = std::move(call); }
 
   // Sends Hello and waits for Welcome. Afterwards every process of the session is known.
-  enum class Origin : bool { kCreated, kAdopted };
+  using Origin = SessionLink::Origin;
   Task<> handshake(Origin origin);
   bool is_ready() const { return connection_->is_ready(); }
   void set_paused(bool paused) { paused_ = paused; }
@@ -103,8 +103,12 @@ class LiveSession final : public Session,
 
   Result<> on_frame(wire::SessionFrame frame, UniqueFd fd) override;
   void on_room() override { processes_->on_room(); }
+  std::optional<wire::ServerFrame> next_stream_frame() override {
+    return files_->next_stream_frame();
+  }
   void on_link_over(Error why) override;
   Result<> on_handshake_frame(wire::SessionFrame& frame);
+  wire::Carrier wanted_carrier() const;
   void sandbox_changed();
   void report_end();
   void end_requests(Error why);

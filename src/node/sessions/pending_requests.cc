@@ -74,21 +74,48 @@ Result<std::shared_ptr<PendingRequest>> PendingRequests::find(wire::RequestNumbe
   return at == open_.end() ? nullptr : at->second;
 }
 
-Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
-  TRY(const std::shared_ptr<PendingRequest> request, find(opened.request));
-  if (!request) return {};
+Result<std::shared_ptr<PendingRequest>> PendingRequests::expect_pipe(
+    wire::RequestNumber number) const {
+  TRY(std::shared_ptr<PendingRequest> request, find(number));
+  if (!request) return request;
   if (request->expects != PendingRequest::Expects::kPipe || request->opened || request->done) {
     return fail(unexpected_answer());
   }
+  return request;
+}
+
+Result<std::shared_ptr<PendingRequest>> PendingRequests::expect_port(
+    wire::RequestNumber number) const {
+  TRY(std::shared_ptr<PendingRequest> request, find(number));
+  if (!request) return request;
+  if (request->expects != PendingRequest::Expects::kPort || request->port ||
+      request->port_refused) {
+    return fail(unexpected_answer());
+  }
+  return request;
+}
+
+void PendingRequests::give_up(PendingRequest& request, Error why) {
+  request.over = std::move(why);
+  request.signal.set();
+}
+
+Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
+  TRY(const std::shared_ptr<PendingRequest> request, expect_pipe(opened.request));
+  if (!request) return {};
   TRY_OK(check_is_pipe(pipe.get()));
   // A larger pipe, if allowed.
   (void)::fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);
-  request->pipe = WatchedFd(io_, std::move(pipe));
-  request->pipe.wakes(&request->signal);
-  request->entry = std::move(opened.entry);
-  request->opened = true;
-  request->signal.set();
+  take_pipe(*request, std::move(opened.entry), std::move(pipe));
   return {};
+}
+
+void PendingRequests::take_pipe(PendingRequest& request, std::string entry, UniqueFd pipe) {
+  request.pipe = WatchedFd(request.io, std::move(pipe));
+  request.pipe.wakes(&request.signal);
+  request.entry = std::move(entry);
+  request.opened = true;
+  request.signal.set();
 }
 
 Result<> PendingRequests::on(wire::FileDone done) {
@@ -102,25 +129,21 @@ Result<> PendingRequests::on(wire::FileDone done) {
 }
 
 Result<> PendingRequests::on(UniqueFd port, wire::RequestNumber number) {
-  TRY(const std::shared_ptr<PendingRequest> request, find(number));
+  TRY(const std::shared_ptr<PendingRequest> request, expect_port(number));
   if (!request) return {};
-  if (request->expects != PendingRequest::Expects::kPort || request->port ||
-      request->port_refused) {
-    return fail(unexpected_answer());
-  }
   TRY_OK(check_is_connection(port.get()));
-  request->port = std::move(port);
-  request->signal.set();
+  take_port(*request, std::move(port));
   return {};
 }
 
+void PendingRequests::take_port(PendingRequest& request, UniqueFd port) {
+  request.port = std::move(port);
+  request.signal.set();
+}
+
 Result<> PendingRequests::on(const wire::PortRefused& refused) {
-  TRY(const std::shared_ptr<PendingRequest> request, find(refused.request));
+  TRY(const std::shared_ptr<PendingRequest> request, expect_port(refused.request));
   if (!request) return {};
-  if (request->expects != PendingRequest::Expects::kPort || request->port ||
-      request->port_refused) {
-    return fail(unexpected_answer());
-  }
   request->port_refused = refused.sys_errno;
   request->signal.set();
   return {};

@@ -28,7 +28,8 @@ struct PendingRequest : std::enable_shared_from_this<PendingRequest> {
   WatchedFd pipe;
   std::string entry;
   bool opened = false;
-  bool patient = false;  // a watch: may be silent for hours
+  wire::FileData way = wire::FileData::kNone;  // of the pipe's bytes
+  bool patient = false;                        // a watch: may be silent for hours
   UniqueFd port;
   std::optional<int> port_refused;
   std::optional<wire::FileDone> done;
@@ -56,6 +57,15 @@ class PendingRequests {
   Result<> on(wire::FileDone done);
   Result<> on(UniqueFd port, wire::RequestNumber number);
   Result<> on(const wire::PortRefused& refused);
+
+  // The request that may be opened, or connected, now. Null: it is closed. An error as above.
+  Result<std::shared_ptr<PendingRequest>> expect_pipe(wire::RequestNumber number) const;
+  Result<std::shared_ptr<PendingRequest>> expect_port(wire::RequestNumber number) const;
+  // Then with a pipe or a socket of our own; or it cannot go on, and that is not the sandbox's
+  // fault.
+  static void take_pipe(PendingRequest& request, std::string entry, UniqueFd pipe);
+  static void take_port(PendingRequest& request, UniqueFd port);
+  static void give_up(PendingRequest& request, Error why);
 
  private:
   // Null: closed.

@@ -82,7 +82,7 @@ boost::asio::awaitable<bool> PipeTransfer::write(std::string_view bytes) {
 void PipeTransfer::commit() {
   // First the end of the pipe, then the confirmation that this is the end of the file.
   request_->pipe.close();
-  files_->send(wire::CommitFile{request_->number});
+  files_->commit(request_->number);
 }
 
 void PipeTransfer::mark() { files_->send(wire::CommitFile{request_->number}); }

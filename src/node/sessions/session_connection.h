@@ -25,17 +25,24 @@ class SessionConnection {
   boost::asio::io_context& io() { return io_; }
   const NodeOptions& options() const { return options_; }
 
-  void begin() { link_.begin(); }
+  bool is_byte_stream() const { return link_.is_byte_stream(); }
+  void begin(std::uint64_t epoch, SessionLink::Origin origin) { link_.begin(epoch, origin); }
   void close() { link_.close(); }
   void send(const wire::ServerFrame& frame) {
     if (!end_reason_) link_.send(frame);
   }
+  void send_streams_soon() { link_.send_streams_soon(); }
   bool has_room() const { return link_.has_room(); }
   bool all_sent() const { return link_.all_sent(); }
 
   // The agent has answered our Hello.
   bool is_ready() const { return ready_; }
-  void set_ready() { ready_ = true; }
+  void set_ready(wire::Carrier carrier) {
+    ready_ = true;
+    carrier_ = carrier;
+    link_.set_carrier(carrier);
+  }
+  wire::Carrier carrier() const { return carrier_; }
 
   // No more requests, for this reason. False: that was so already.
   bool end(Error reason);
@@ -52,6 +59,7 @@ class SessionConnection {
   const NodeOptions& options_;
   SessionLink link_;
   bool ready_ = false;
+  wire::Carrier carrier_ = wire::Carrier::kDescriptors;
   std::optional<Error> end_reason_;
 };
 

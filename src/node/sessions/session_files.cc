@@ -60,6 +60,7 @@ Task<std::shared_ptr<PendingRequest>> SessionFiles::ask(wire::FileRequest file,
   CO_TRY_OK(co_await wait_for_slot(waits_for_events(file.op)));
   CO_TRY(const std::shared_ptr<PendingRequest> request, requests_.open(what));
   file.request = request->number;
+  request->way = wire::data_of(file.op);
   request->patient = waits_for_events(file.op);
   const wire::ServerFrame frame = std::move(file);
   connection_->send(frame);
@@ -135,18 +136,53 @@ bool SessionFiles::takes(const wire::SessionFrame& frame) {
   return std::holds_alternative<wire::FileOpened>(frame) ||
          std::holds_alternative<wire::FileDone>(frame) ||
          std::holds_alternative<wire::PortConnected>(frame) ||
-         std::holds_alternative<wire::PortRefused>(frame);
+         std::holds_alternative<wire::PortRefused>(frame) || FramedStreams::takes(frame);
 }
 
 Result<> SessionFiles::on_frame(wire::SessionFrame frame, UniqueFd fd) {
   if (auto* opened = std::get_if<wire::FileOpened>(&frame)) {
-    return requests_.on(std::move(*opened), std::move(fd));
+    return on_opened(std::move(*opened), std::move(fd));
   }
   if (auto* done = std::get_if<wire::FileDone>(&frame)) return requests_.on(std::move(*done));
   if (auto* port = std::get_if<wire::PortConnected>(&frame)) {
-    return requests_.on(std::move(fd), port->request);
+    return on_connected(*port, std::move(fd));
   }
-  return requests_.on(std::get<wire::PortRefused>(frame));
+  if (auto* refused = std::get_if<wire::PortRefused>(&frame)) return requests_.on(*refused);
+  if (!is_framed()) return fail(Errc::kProtocol, "a stream in frames");
+  return streams_->on_frame(frame);
+}
+
+Result<> SessionFiles::on_opened(wire::FileOpened opened, UniqueFd pipe) {
+  if (!is_framed()) return requests_.on(std::move(opened), std::move(pipe));
+  TRY(const std::shared_ptr<PendingRequest> request, requests_.expect_pipe(opened.request));
+  if (!request) return {};
+  if (auto ours = streams_->open(opened.request, request->way)) {
+    PendingRequests::take_pipe(*request, std::move(opened.entry), std::move(*ours));
+  } else {
+    connection_->send(wire::AbandonFile{opened.request});
+    PendingRequests::give_up(*request, std::move(ours.error()));
+  }
+  return {};
+}
+
+Result<> SessionFiles::on_connected(const wire::PortConnected& connected, UniqueFd socket) {
+  if (!is_framed()) return requests_.on(std::move(socket), connected.request);
+  TRY(const std::shared_ptr<PendingRequest> request, requests_.expect_port(connected.request));
+  Result<UniqueFd> ours = fail(Errc::kUnavailable, "nobody waits for it any more");
+  if (request) ours = streams_->open_port(connected.request);
+  if (!ours) connection_->send(wire::AbandonFile{connected.request});
+  if (request && ours) PendingRequests::take_port(*request, std::move(*ours));
+  if (request && !ours) PendingRequests::give_up(*request, std::move(ours.error()));
+  return {};
+}
+
+void SessionFiles::commit(wire::RequestNumber number) {
+  if (!streams_->commit_later(number)) connection_->send(wire::CommitFile{number});
+}
+
+void SessionFiles::close_request(wire::RequestNumber number) {
+  requests_.close(number);
+  streams_->drop(number);
 }
 
 }  // namespace glovebox::node

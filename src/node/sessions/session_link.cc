@@ -5,7 +5,6 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "base/fd_message.h"
 #include "node/node_options.h"
 
 namespace glovebox::node {
@@ -27,8 +26,10 @@ SessionLink::SessionLink(boost::asio::io_context& io, Listener& listener, Unique
   inner_ = std::make_shared<Inner>(io, std::move(socket));
 }
 
-void SessionLink::begin() {
+void SessionLink::begin(std::uint64_t epoch, Origin origin) {
   if (inner_->closed || std::exchange(begun_, true)) return;
+  inner_->frames.seek(wire::mark_of(epoch));
+  if (origin == Origin::kAdopted) inner_->frames.flush_cut_frame();
   wait_readable();
 }
 
@@ -60,19 +61,42 @@ void SessionLink::send(const wire::ServerFrame& frame) {
   if (!write_armed_) flush();
 }
 
+// Later: streams may have something to send while a frame is handled, or another is being sent.
+void SessionLink::send_streams_soon() {
+  if (flushing_ || inner_->closed || std::exchange(streams_armed_, true)) return;
+  boost::asio::post(io_, [this, inner = inner_] {
+    if (inner->closed) return;
+    streams_armed_ = false;
+    if (!write_armed_) flush();
+  });
+}
+
 void SessionLink::flush() {
-  while (!queue_.empty()) {
-    const auto sent = send_message(inner_->descriptor.native_handle(), queue_.front());
-    if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
-    if (!sent) {
-      // The reading side reports that it is gone, after its last frames.
-      queue_.clear();
-      queued_bytes_ = 0;
-      return;
-    }
+  flushing_ = true;
+  const Result<> sent = send_queue();
+  flushing_ = false;
+  if (sent) return;
+  if (sent.error().sys_errno() == EAGAIN) return wait_writable();
+  // The reading side reports that it is gone, after its last frames.
+  queue_.clear();
+  queued_bytes_ = 0;
+}
+
+Result<> SessionLink::send_queue() {
+  while (!queue_.empty() || queue_stream_frame()) {
+    TRY_OK(inner_->frames.send(queue_.front()));
     queued_bytes_ -= queue_.front().size();
     queue_.pop_front();
   }
+  return inner_->frames.flush();
+}
+
+bool SessionLink::queue_stream_frame() {
+  const auto frame = listener_.next_stream_frame();
+  if (!frame) return false;
+  queue_.push_back(wire::encode(*frame));
+  queued_bytes_ += queue_.back().size();
+  return true;
 }
 
 void SessionLink::wait_readable() {
@@ -121,7 +145,7 @@ void SessionLink::read_frames() {
 }
 
 Result<bool> SessionLink::read_one() {
-  auto received = receive_message(inner_->descriptor.native_handle(), wire::kMaxSessionFrame, 1);
+  auto received = inner_->frames.receive(1);
   if (!received && received.error().sys_errno() == EAGAIN) return false;
   if (!received && received.error().code() == Errc::kProtocol) {
     return fail(std::move(received.error()));
@@ -130,9 +154,11 @@ Result<bool> SessionLink::read_one() {
   TRY(wire::SessionFrame frame, wire::decode_session_frame(received->bytes));
   UniqueFd fd;
   if (!received->fds.empty()) fd = std::move(received->fds.front());
-  const bool has_fd = std::holds_alternative<wire::FileOpened>(frame) ||
-                      std::holds_alternative<wire::PortConnected>(frame);
-  if (has_fd != static_cast<bool>(fd)) {
+  const bool opens = std::holds_alternative<wire::FileOpened>(frame) ||
+                     std::holds_alternative<wire::PortConnected>(frame);
+  const bool has_fd = static_cast<bool>(fd);
+  if (opens && !carrier_) return true;  // sent to an earlier server
+  if (has_fd != (opens && carrier_ == wire::Carrier::kDescriptors)) {
     return fail(Errc::kProtocol, "wrong number of descriptors in a message");
   }
   TRY_OK(listener_.on_frame(std::move(frame), std::move(fd)));

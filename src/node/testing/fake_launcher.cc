@@ -271,12 +271,17 @@ void FakeLauncher::list(std::uint32_t seq) {
   say(wire::Done{seq});
 }
 
+void FakeLauncher::say_as_server(const std::string& id, std::string_view bytes) const {
+  if (::write(sessions_.at(id).server_end.get(), bytes.data(), bytes.size()) < 0) std::abort();
+}
+
 void FakeLauncher::make_session(Making making) {
   const SandboxId id = SandboxId::make();
   SessionKept kept{id, making.request.template_name, making.request.limits,
                    std::move(making.fds.at(1)),
                    std::make_shared<FakeAgent>(io_, std::move(making.fds.at(0)))};
   kept.agent->silent = silent_agents;
+  kept.agent->carrier = carrier_of_agents;
   kept.agent->begin();
   sessions_.emplace(id.str(), std::move(kept));
   alive.insert(id.str());

@@ -54,6 +54,8 @@ class FakeLauncher {
   // results.
   int guest_end(const std::string& id, std::size_t which) const;
   FakeAgent& session_agent(const std::string& id) { return *sessions_.at(id).agent; }
+  // Bytes to a session's agent over the end that it keeps for servers.
+  void say_as_server(const std::string& id, std::string_view bytes) const;
   void freeze(const std::string& id, bool frozen) { sessions_.at(id).frozen = frozen; }
   bool frozen(const std::string& id) const { return sessions_.at(id).frozen; }
 
@@ -69,7 +71,8 @@ class FakeLauncher {
   std::optional<wire::SandboxRefused> refuses;  // every making
   std::uint32_t generation = 1;
   WallSet walls;
-  bool silent_agents = false;  // of sessions that are made
+  bool silent_agents = false;                      // of sessions that are made
+  std::optional<wire::Carrier> carrier_of_agents;  // the same; FakeAgent::carrier
   std::optional<wire::SandboxRefused> refuses_definitions;
   bool can_network = true;  // as this host's kernel
   std::optional<wire::SandboxRefused> refuses_lending;

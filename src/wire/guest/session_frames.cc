@@ -178,6 +178,7 @@ struct Fields {
     using T = std::remove_const_t<F>;
     if constexpr (std::is_same_v<T, Hello> || std::is_same_v<T, Welcome>) {
       io.number(f.epoch);
+      io.choice(f.carrier, Carrier::kDescriptors, Carrier::kFrames);
     } else if constexpr (std::is_same_v<T, StartProcess>) {
       io.number(f.process);
       io.choice(f.kind, ProcessKind::kProgram, ProcessKind::kContext);
@@ -219,8 +220,16 @@ struct Fields {
     } else if constexpr (std::is_same_v<T, FileRequest>) {
       file_request(io, f);
     } else if constexpr (std::is_same_v<T, CommitFile> || std::is_same_v<T, AbandonFile> ||
-                         std::is_same_v<T, EndProcesses> || std::is_same_v<T, PortConnected>) {
+                         std::is_same_v<T, EndProcesses> || std::is_same_v<T, PortConnected> ||
+                         std::is_same_v<T, StreamFinished> || std::is_same_v<T, StreamStopped>) {
       io.number(f.request);
+    } else if constexpr (std::is_same_v<T, StreamData>) {
+      io.number(f.request);
+      io.text(f.bytes, kMaxSessionChunk, Nul::kAllowed);
+      io.demand(!f.bytes.empty());
+    } else if constexpr (std::is_same_v<T, StreamTaken>) {
+      io.number(f.request);
+      io.number(f.offset);
     } else if constexpr (std::is_same_v<T, ConnectPort>) {
       io.number(f.request);
       io.number(f.port);
@@ -350,6 +359,34 @@ Result<Variant> decode_frame(std::span<const std::byte> bytes, std::uint8_t firs
 }
 
 }  // namespace
+
+FileData data_of(FileOp op) {
+  switch (op) {
+    case FileOp::kRead:
+    case FileOp::kList:
+    case FileOp::kTarOut:
+    case FileOp::kWatch:
+    case FileOp::kSnapshotOut:
+      return FileData::kToServer;
+    case FileOp::kWrite:
+    case FileOp::kTarIn:
+    case FileOp::kSnapshotIn:
+    case FileOp::kImageIn:
+      return FileData::kFromServer;
+    default:
+      return FileData::kNone;
+  }
+}
+
+std::array<std::byte, 16> mark_of(std::uint64_t epoch) {
+  constexpr std::string_view kName = "gbx mark";
+  std::array<std::byte, 16> mark{};
+  for (std::size_t i = 0; i < 8; ++i) {
+    mark[i] = static_cast<std::byte>(kName[i]);
+    mark[8 + i] = static_cast<std::byte>(epoch >> (8 * i));
+  }
+  return mark;
+}
 
 std::vector<std::byte> encode(const ServerFrame& frame) {
   return encode_frame(frame, kFirstServerKind);

@@ -9,16 +9,27 @@
 // acknowledged is never dropped while there is a subscription, so a slow reader slows the guest.
 // A `lossy` stream without a subscription loses its oldest bytes instead of stopping the guest.
 //
-// Files. One helper process per request, as the asked-for user. Whatever is large goes through a
-// pipe of its own, whose end comes with FileOpened: it has the kernel's flow control, and closing
-// it ends the helper.
+// Files and ports. One helper process per file request, as the asked-for user; one connection per
+// port request. Their bytes have one of two carriers, which Hello and Welcome settle:
+//
+//   kDescriptors  FileOpened brings the end of a pipe of the request's own, PortConnected a socket.
+//                 They have the kernel's flow control, and closing one ends its helper.
+//   kFrames       They bring none, and a stream begins: StreamData, at most kStreamWindow bytes
+//                 beyond the last StreamTaken, then StreamFinished. Both sides have all of these
+//                 (framed_stream.h). For links that cannot carry descriptors: byte streams
+//                 (base/frame_link.h), and kernels that do not let descriptors out.
+//
+// A sender has frames of streams wait until no other frame does, and because of the window the
+// receiver always has room for them: a stream that nobody reads delays no other frame.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -28,9 +39,9 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kSessionProtocol = 1;
+inline constexpr std::uint8_t kSessionProtocol = 2;
 inline constexpr std::size_t kMaxSessionFrame = 160 * 1024;
-inline constexpr std::size_t kMaxSessionChunk = 64 * 1024;  // of Input and Output
+inline constexpr std::size_t kMaxSessionChunk = 64 * 1024;  // of Input, Output and StreamData
 inline constexpr std::size_t kMaxLabel = 4096;
 inline constexpr std::size_t kMaxUserName = 64;
 inline constexpr std::size_t kMaxSessionPath = 4096;  // any bytes but NUL
@@ -39,6 +50,7 @@ inline constexpr std::string_view kNoSuchUser = "there is no user ";
 inline constexpr std::uint64_t kKeptOutput = 256 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
 inline constexpr std::uint64_t kInputWindow = 64 * 1024;
+inline constexpr std::uint64_t kStreamWindow = 256 * 1024;
 
 // Chosen by the server, never used twice in one session.
 using ProcessNumber = std::uint64_t;
@@ -52,12 +64,48 @@ enum class Stream : std::uint8_t {
   kRequests = 4,  // to a context: cells (wire/guest/cell.h)
 };
 
+// How the bytes of files and ports travel; see above.
+enum class Carrier : std::uint8_t {
+  kDescriptors = 1,
+  kFrames,
+};
+
+// ---- of both sides -------------------------------------------------------------------------
+
+// More bytes of the stream of a request that was opened or connected.
+struct StreamData {
+  RequestNumber request = 0;
+  std::string bytes;  // not empty
+  bool operator==(const StreamData&) const = default;
+};
+// The first `offset` bytes of the other side's have left our buffer.
+struct StreamTaken {
+  RequestNumber request = 0;
+  std::uint64_t offset = 0;
+  bool operator==(const StreamTaken&) const = default;
+};
+// No more StreamData from this side.
+struct StreamFinished {
+  RequestNumber request = 0;
+  bool operator==(const StreamFinished&) const = default;
+};
+// This side drops whatever the other sends from now on: whom it was for does not read it.
+struct StreamStopped {
+  RequestNumber request = 0;
+  bool operator==(const StreamStopped&) const = default;
+};
+
+template <class T>
+concept FrameOfStream = std::is_same_v<T, StreamData> || std::is_same_v<T, StreamTaken> ||
+    std::is_same_v<T, StreamFinished> || std::is_same_v<T, StreamStopped>;
+
 // ---- from the server -----------------------------------------------------------------------
 
-// Everything asked for in an earlier epoch is over: subscriptions, file requests, watches. Answered
-// by a ProcessStatus for each process, then Welcome.
+// Everything asked for in an earlier epoch is over: subscriptions, file requests, watches, streams.
+// Answered by a ProcessStatus for each process, then Welcome.
 struct Hello {
   std::uint64_t epoch = 0;
+  Carrier carrier = Carrier::kDescriptors;
   bool operator==(const Hello&) const = default;
 };
 
@@ -156,6 +204,10 @@ enum class FileOp : std::uint8_t {
                  // bounds it uncompressed; FileDone has a LayerReport (image_layer.h)
 };
 
+// Which way the bytes of a request go.
+enum class FileData { kNone, kToServer, kFromServer };
+FileData data_of(FileOp op);
+
 struct FileRequest {
   RequestNumber request = 0;
   FileOp op = FileOp::kStat;
@@ -174,11 +226,13 @@ struct FileRequest {
   Metadata metadata;                  // kWrite: all that the file shall have
   bool operator==(const FileRequest&) const = default;
 };
-// What was written into the pipe is all there is: keep it. Without this nothing is kept.
+// What was written is all there is: keep it. Without this nothing is kept. Of a stream it follows
+// StreamFinished.
 struct CommitFile {
   RequestNumber request = 0;
   bool operator==(const CommitFile&) const = default;
 };
+// Also of a connection that a stream carries.
 struct AbandonFile {
   RequestNumber request = 0;
   bool operator==(const AbandonFile&) const = default;
@@ -199,7 +253,8 @@ struct EndProcesses {
 
 using ServerFrame = std::variant<Hello, StartProcess, Input, CloseInput, Subscribe, Unsubscribe,
                                  Acknowledge, SetLossy, SignalProcess, ResizeProcess, ForgetProcess,
-                                 FileRequest, CommitFile, AbandonFile, ConnectPort, EndProcesses>;
+                                 FileRequest, CommitFile, AbandonFile, ConnectPort, EndProcesses,
+                                 StreamData, StreamTaken, StreamFinished, StreamStopped>;
 
 // ---- from the agent ------------------------------------------------------------------------
 
@@ -234,6 +289,7 @@ struct ProcessStatus {
 };
 struct Welcome {
   std::uint64_t epoch = 0;
+  Carrier carrier = Carrier::kDescriptors;  // kFrames if either side needs it
   bool operator==(const Welcome&) const = default;
 };
 struct ProcessStarted {
@@ -274,7 +330,7 @@ struct ProcessExited {
   StreamState out, err, results;  // where its output ends
   bool operator==(const ProcessExited&) const = default;
 };
-// A descriptor comes along: the other end of the helper's pipe. `entry` as in FileDone.
+// With kDescriptors the other end of the helper's pipe comes along. `entry` as in FileDone.
 struct FileOpened {
   RequestNumber request = 0;
   std::string entry;
@@ -285,11 +341,12 @@ struct FileDone {
   int sys_errno = 0;        // zero: done
   std::string message;      // for people, when not
   std::string entry;        // one record (wire/guest/file_records.h), where there is one
-  std::uint64_t bytes = 0;  // moved through the pipe, or found
+  std::uint64_t bytes = 0;  // moved through its pipe or stream, or found
   std::uint64_t entries = 0;
   bool operator==(const FileDone&) const = default;
 };
-// A descriptor comes along: a stream socket inside the sandbox's network, perhaps still connecting.
+// With kDescriptors a stream socket inside the sandbox's network comes along. Perhaps still
+// connecting.
 struct PortConnected {
   RequestNumber request = 0;
   bool operator==(const PortConnected&) const = default;
@@ -302,7 +359,12 @@ struct PortRefused {
 
 using SessionFrame =
     std::variant<ProcessStatus, Welcome, ProcessStarted, StartRefused, Output, InputTaken,
-                 ProcessExited, FileOpened, FileDone, PortConnected, PortRefused>;
+                 ProcessExited, FileOpened, FileDone, PortConnected, PortRefused, StreamData,
+                 StreamTaken, StreamFinished, StreamStopped>;
+
+// What the agent sends ahead of its answer to a Hello over a byte stream (FrameLink::seek()). The
+// server chooses each epoch at random.
+std::array<std::byte, 16> mark_of(std::uint64_t epoch);
 
 std::vector<std::byte> encode(const ServerFrame& frame);
 std::vector<std::byte> encode(const SessionFrame& frame);

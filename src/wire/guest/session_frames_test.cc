@@ -47,6 +47,7 @@ std::vector<ServerFrame> server_frames() {
   move.target = "/b";
   const FileRequest snapshot = request(FileOp::kSnapshotOut, "");
   return {Hello{UINT64_MAX},
+          Hello{1, Carrier::kFrames},
           start(),
           terminal,
           Input{1, Stream::kRequests, 9, std::string("\0\xff", 2)},
@@ -64,7 +65,11 @@ std::vector<ServerFrame> server_frames() {
           CommitFile{3},
           AbandonFile{4},
           ConnectPort{5, 8080},
-          EndProcesses{6}};
+          EndProcesses{6},
+          StreamData{7, std::string("\0\xff", 2)},
+          StreamTaken{7, UINT64_MAX},
+          StreamFinished{7},
+          StreamStopped{7}};
 }
 
 std::vector<SessionFrame> session_frames() {
@@ -82,6 +87,7 @@ std::vector<SessionFrame> session_frames() {
   return {is,
           ended,
           Welcome{3},
+          Welcome{3, Carrier::kFrames},
           ProcessStarted{1, 2, true},
           StartRefused{1, ENOENT, "execute"},
           Output{1, Stream::kResults, 5, "{}\n", 6, 7, 8},
@@ -90,7 +96,11 @@ std::vector<SessionFrame> session_frames() {
           FileOpened{1, std::string("\0x", 2)},
           FileDone{1, ENOSPC, "the disk is full", "e", 5, 6},
           PortConnected{1},
-          PortRefused{1, ECONNREFUSED}};
+          PortRefused{1, ECONNREFUSED},
+          StreamData{7, "x"},
+          StreamTaken{7, 1},
+          StreamFinished{7},
+          StreamStopped{7}};
 }
 
 bool taken(const ServerFrame& frame) { return decode_server_frame(encode(frame)).has_value(); }
@@ -134,6 +144,8 @@ TEST(SessionFrames, WhatIsNotSaidIsTheUsualWay) {
   const ProcessStatus status;
   EXPECT_FALSE(status.warm || status.terminal || status.lossy);
   EXPECT_FALSE(ProcessStarted{}.warm);
+  EXPECT_EQ(Hello{}.carrier, Carrier::kDescriptors);
+  EXPECT_EQ(Welcome{}.carrier, Carrier::kDescriptors);
   EXPECT_FALSE(InputTaken{}.closed);
 }
 
@@ -174,6 +186,20 @@ TEST(SessionFrames, TakeEverythingUpToItsBound) {
   EXPECT_FALSE(taken(exited));
   EXPECT_TRUE(taken(StartRefused{1, 0xffff, "execute"}));
   EXPECT_FALSE(taken(StartRefused{1, 0x10000, "execute"}));
+}
+
+TEST(SessionFrames, AStreamsBytesAreSomeAndBounded) {
+  EXPECT_FALSE(taken(ServerFrame(StreamData{1, ""})));
+  EXPECT_TRUE(taken(ServerFrame(StreamData{1, std::string(kMaxSessionChunk, 'x')})));
+  EXPECT_FALSE(taken(ServerFrame(StreamData{1, std::string(kMaxSessionChunk + 1, 'x')})));
+  EXPECT_TRUE(taken(SessionFrame(StreamData{1, std::string(kMaxSessionChunk, 'x')})));
+  EXPECT_FALSE(taken(SessionFrame(StreamData{1, std::string(kMaxSessionChunk + 1, 'x')})));
+}
+
+TEST(SessionFrames, AMarkIsOfItsEpoch) {
+  EXPECT_EQ(mark_of(5), mark_of(5));
+  EXPECT_NE(mark_of(5), mark_of(6));
+  EXPECT_NE(mark_of(5), mark_of(5ull << 56));
 }
 
 TEST(SessionFrames, OneSidesFramesAreNotTheOthers) {

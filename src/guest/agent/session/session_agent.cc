@@ -11,8 +11,10 @@
 #include <deque>
 
 #include "base/fd_message.h"
+#include "base/frame_link.h"
 #include "guest/agent/init/guest_ids.h"
 #include "guest/agent/run/guest_child.h"
+#include "guest/agent/session/framed_streams.h"
 #include "guest/agent/session/session_files.h"
 #include "guest/agent/session/session_join.h"
 #include "guest/agent/session/session_outbox.h"
@@ -39,6 +41,7 @@ enum Topic : std::uint64_t {
   kFile = 5ull << 56,
   kPort = 6ull << 56,
   kJoin = 7ull << 56,
+  kStream = 8ull << 56,
   kTopicMask = 0xffull << 56,
 };
 
@@ -48,9 +51,11 @@ class SessionAgent {
       : plan_(std::move(plan)),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         null_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
-        outbox_(plan_.link.get()),
-        files_(plan_, epoll_.get(), kFile, null_.get(), outbox_),
-        ports_(epoll_.get(), kPort, outbox_),
+        frames_(plan_.link.get(), wire::kMaxSessionFrame),
+        outbox_(frames_),
+        streams_(epoll_.get(), kStream),
+        files_(plan_, epoll_.get(), kFile, null_.get(), outbox_, streams_),
+        ports_(epoll_.get(), kPort, outbox_, streams_),
         join_(plan_, epoll_.get(), kJoin, null_.get()) {}
 
   int run();
@@ -69,6 +74,7 @@ class SessionAgent {
   bool on_launcher();
   void on_process(std::uint64_t key);
   bool flush();
+  std::optional<wire::SessionFrame> next_frame();
   void reap();
   static void kill_all();
   void note_end(pid_t pid, int status, const rusage& usage);
@@ -76,19 +82,25 @@ class SessionAgent {
   void handle(const wire::Hello& hello);
   void handle(const wire::StartProcess& start);
   void handle(const wire::Input& input);
-  void handle(const wire::CloseInput& close);
-  void handle(const wire::Subscribe& subscribe);
-  void handle(const wire::Unsubscribe& unsubscribe);
-  void handle(const wire::Acknowledge& acknowledge);
-  void handle(const wire::SetLossy& lossy);
-  void handle(const wire::SignalProcess& signal);
-  void handle(const wire::ResizeProcess& resize);
+  void handle(const wire::CloseInput& close) { processes_.handle(close); }
+  void handle(const wire::Subscribe& subscribe) { processes_.handle(subscribe); }
+  void handle(const wire::Unsubscribe& unsubscribe) { processes_.handle(unsubscribe); }
+  void handle(const wire::Acknowledge& acknowledge) { processes_.handle(acknowledge); }
+  void handle(const wire::SetLossy& lossy) { processes_.handle(lossy); }
+  void handle(const wire::SignalProcess& signal) { processes_.handle(signal); }
+  void handle(const wire::ResizeProcess& resize) { processes_.handle(resize); }
   void handle(const wire::ForgetProcess& forget);
   void handle(const wire::FileRequest& request) { files_.start(request); }
-  void handle(const wire::CommitFile& commit) { files_.commit(commit.request); }
+  void handle(const wire::CommitFile& commit) {
+    if (!streams_.commit_later(commit.request)) files_.commit(commit.request);
+  }
   void handle(const wire::AbandonFile& abandon) { files_.abandon(abandon.request); }
   void handle(const wire::ConnectPort& connect) { ports_.connect(connect); }
   void handle(const wire::EndProcesses& end);
+  template <wire::FrameOfStream Frame>
+  void handle(const Frame& frame) {
+    if (!streams_.on_frame(frame)) files_.abandon(frame.request);
+  }
 
   void start_cold(SessionProcess& process, const wire::StartProcess& start,
                   const SessionUser& user);
@@ -104,7 +116,10 @@ class SessionAgent {
   WatchedFd link_;
   WatchedFd launcher_;
   WatchedFd children_watched_;
+  FrameLink frames_;
   Outbox outbox_;
+  FramedStreams streams_;
+  bool is_streams_turn_ = false;  // to send a frame
   SessionFiles files_;
   SessionPorts ports_;
   SessionJoin join_;
@@ -155,6 +170,7 @@ int SessionAgent::run() {
     // Last: a process that joined must be known before its end is handled.
     if (std::exchange(children_changed_, false)) reap();
     on_time();
+    for (const wire::RequestNumber request : streams_.take_commits()) files_.commit(request);
     if (!flush()) return 0;
   }
 }
@@ -185,6 +201,9 @@ bool SessionAgent::on_event(std::uint64_t key) {
     case kJoin:
       on_joined(join_.on_ready());
       return true;
+    case kStream:
+      streams_.on_event(which);
+      return true;
     default:
       return true;
   }
@@ -211,7 +230,7 @@ void SessionAgent::on_time() {
 // False: the connection to the server has ended.
 bool SessionAgent::on_link() {
   for (int i = 0; i < kFramesAtOnce && !outbox_.is_long(); ++i) {
-    const auto received = receive_message(plan_.link.get(), wire::kMaxSessionFrame, 0);
+    const auto received = frames_.receive(0);
     if (!received) {
       if (received.error().sys_errno() == EAGAIN) return true;
       // A malformed frame is ignored.
@@ -252,7 +271,15 @@ void SessionAgent::on_process(std::uint64_t key) {
   processes_.queue_for_sending(*process);
 }
 
-// Sends as much as the socket takes: first the answers, then of each process a piece in turn.
+// Of processes and streams in turn.
+std::optional<wire::SessionFrame> SessionAgent::next_frame() {
+  is_streams_turn_ = !is_streams_turn_;
+  auto frame = is_streams_turn_ ? streams_.next_frame() : processes_.next_frame();
+  if (frame) return frame;
+  return is_streams_turn_ ? processes_.next_frame() : streams_.next_frame();
+}
+
+// Sends as much as the socket takes: first the answers, then a piece of each process and stream.
 bool SessionAgent::flush() {
   while (true) {
     const Outbox::Sent sent = outbox_.send();
@@ -261,7 +288,7 @@ bool SessionAgent::flush() {
       link_.want(outbox_.is_long() ? EPOLLOUT : EPOLLIN | EPOLLOUT);
       return true;
     }
-    auto frame = processes_.next_frame();
+    auto frame = next_frame();
     if (!frame) {
       link_.want(EPOLLIN);
       return true;
@@ -297,19 +324,7 @@ void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
   SessionProcess* process = processes_.reaped(pid);
   if (process == nullptr) return;  // an orphan
   if (process->failure && !conclude_start(*process)) return;
-  wire::ProcessEnd end;
-  if (WIFSIGNALED(status)) {
-    end.signal = static_cast<std::uint8_t>(WTERMSIG(status));
-  } else {
-    end.code = static_cast<std::uint8_t>(WEXITSTATUS(status));
-  }
-  const auto microseconds = [](const timeval& time) {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
-           static_cast<std::uint64_t>(time.tv_usec);
-  };
-  end.cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
-  end.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  process->ended(end);
+  process->ended(end_of(status, usage));
   processes_.has_ended(*process);
   processes_.queue_for_sending(*process);
 }
@@ -321,12 +336,14 @@ void SessionAgent::handle(const wire::Hello& hello) {
   files_.abandon_all();
   ports_.drop_all();
   outbox_.discard();
+  frames_.send_mark(wire::mark_of(hello.epoch));
+  streams_.begin(frames_.is_byte_stream() ? wire::Carrier::kFrames : hello.carrier);
   processes_.for_each([this](SessionProcess& process) {
     process.unsubscribe_all();
     process.discard_unsent_exit();
     outbox_.queue(process.describe());
   });
-  outbox_.queue(wire::Welcome{hello.epoch});
+  outbox_.queue(wire::Welcome{hello.epoch, streams_.carrier()});
 }
 
 void SessionAgent::handle(const wire::StartProcess& start) {
@@ -435,48 +452,6 @@ void SessionAgent::handle(const wire::Input& input) {
   }
   process->write_input(input);
   processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::CloseInput& close) {
-  SessionProcess* process = processes_.find(close.process);
-  if (process == nullptr) return;
-  process->close_input(close.stream);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::Subscribe& subscribe) {
-  SessionProcess* process = processes_.find(subscribe.process);
-  if (process == nullptr) return;
-  process->subscribe(subscribe);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::Unsubscribe& unsubscribe) {
-  if (SessionProcess* process = processes_.find(unsubscribe.process))
-    process->unsubscribe(unsubscribe.stream);
-}
-
-void SessionAgent::handle(const wire::Acknowledge& acknowledge) {
-  SessionProcess* process = processes_.find(acknowledge.process);
-  if (process == nullptr) return;
-  process->acknowledge(acknowledge);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::SetLossy& lossy) {
-  SessionProcess* process = processes_.find(lossy.process);
-  if (process == nullptr) return;
-  process->set_lossy(lossy.lossy);
-  processes_.queue_for_sending(*process);
-}
-
-void SessionAgent::handle(const wire::SignalProcess& signal) {
-  if (SessionProcess* process = processes_.find(signal.process))
-    process->signal(signal.signal, signal.group);
-}
-
-void SessionAgent::handle(const wire::ResizeProcess& resize) {
-  if (SessionProcess* process = processes_.find(resize.process)) process->resize(resize.size);
 }
 
 void SessionAgent::handle(const wire::EndProcesses& end) {

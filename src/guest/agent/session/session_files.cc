@@ -18,26 +18,6 @@ constexpr std::chrono::seconds kToCleanUp{2};
 constexpr std::size_t kMaxStatus = 64 * 1024;
 constexpr int kFilePipeBytes = 256 * 1024;
 
-enum class Data { kNone, kToServer, kFromServer };
-
-Data data_of(wire::FileOp op) {
-  switch (op) {
-    case wire::FileOp::kRead:
-    case wire::FileOp::kList:
-    case wire::FileOp::kTarOut:
-    case wire::FileOp::kWatch:
-    case wire::FileOp::kSnapshotOut:
-      return Data::kToServer;
-    case wire::FileOp::kWrite:
-    case wire::FileOp::kTarIn:
-    case wire::FileOp::kSnapshotIn:
-    case wire::FileOp::kImageIn:
-      return Data::kFromServer;
-    default:
-      return Data::kNone;
-  }
-}
-
 bool concerns_whole_disk(wire::FileOp op) {
   return op == wire::FileOp::kSnapshotOut || op == wire::FileOp::kSnapshotIn;
 }
@@ -61,9 +41,9 @@ bool make_file_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   return true;
 }
 
-bool make_ends(Data data, Ends& ours, Ends& theirs) {
-  if (data == Data::kToServer && !make_file_pipe(ours.data, theirs.data)) return false;
-  if (data == Data::kFromServer && !make_file_pipe(theirs.data, ours.data)) return false;
+bool make_ends(wire::FileData data, Ends& ours, Ends& theirs) {
+  if (data == wire::FileData::kToServer && !make_file_pipe(ours.data, theirs.data)) return false;
+  if (data == wire::FileData::kFromServer && !make_file_pipe(theirs.data, ours.data)) return false;
   auto status = seqpacket_pair();
   auto control = seqpacket_pair();
   if (!status || !control) return false;
@@ -112,7 +92,7 @@ SessionFiles::Helper* SessionFiles::find(wire::RequestNumber request) {
 
 void SessionFiles::start(const wire::FileRequest& asked) {
   if (find(asked.request) != nullptr) return;  // numbers are used once
-  if (helpers_.size() >= kMaxHelpers) {
+  if (helpers_.size() >= kMaxHelpers || streams_.is_full()) {
     return send_done(asked.request, EAGAIN, "too many file requests at once");
   }
   // Requests about the whole disk are the platform's own: they run as uid 0, whatever passwd says.
@@ -125,7 +105,7 @@ void SessionFiles::start(const wire::FileRequest& asked) {
   make_absolute(request.target, *user);
   Ends ours;
   Ends theirs;
-  if (!make_ends(data_of(request.op), ours, theirs)) {
+  if (!make_ends(wire::data_of(request.op), ours, theirs)) {
     return send_done(asked.request, errno, "create the helper's pipes");
   }
   HelperDescriptors descriptors;
@@ -143,7 +123,20 @@ void SessionFiles::start(const wire::FileRequest& asked) {
   helper.status = WatchedFd(epoll_, key_ + number, std::move(ours.status));
   helper.control = std::move(ours.control);
   helper.data = std::move(ours.data);
+  helper.way = wire::data_of(request.op);
   helper.status.want(EPOLLIN);
+}
+
+// The server's end of the data goes to the server, or a stream stands for it.
+void SessionFiles::open(Helper& helper, const wire::FileOpened& opened) {
+  if (!helper.data) return;
+  if (streams_.carrier() == wire::Carrier::kDescriptors) {
+    return outbox_.queue(opened, std::move(helper.data));
+  }
+  outbox_.queue(opened);
+  streams_.add(helper.request, std::move(helper.data),
+               helper.way == wire::FileData::kToServer ? wire::FramedStream::Carries::kOut
+                                                       : wire::FramedStream::Carries::kIn);
 }
 
 void SessionFiles::commit(wire::RequestNumber request) {
@@ -153,7 +146,8 @@ void SessionFiles::commit(wire::RequestNumber request) {
 }
 
 void SessionFiles::abandon(wire::RequestNumber request) {
-  if (Helper* helper = find(request)) abandon(*helper);
+  if (Helper* helper = find(request)) return abandon(*helper);
+  streams_.drop(request);  // it may still have what a helper left that has ended
 }
 
 void SessionFiles::abandon_all() {
@@ -162,8 +156,10 @@ void SessionFiles::abandon_all() {
 
 void SessionFiles::abandon(Helper& helper) {
   if (helper.killed_at) return;
+  // In this order: the end of its data must find no commit.
   helper.control.reset();
   helper.data.reset();
+  streams_.drop(helper.request);
   helper.killed_at = AgentClock::now() + kToCleanUp;
 }
 
@@ -178,8 +174,7 @@ void SessionFiles::on_event(std::uint64_t number) {
   if (frame) {
     if (auto* opened = std::get_if<wire::FileOpened>(&*frame); opened && !helper.killed_at) {
       opened->request = helper.request;
-      if (helper.data) outbox_.queue(*opened, std::move(helper.data));
-      return;
+      return open(helper, *opened);
     }
     if (auto* done = std::get_if<wire::FileDone>(&*frame)) {
       done->request = helper.request;

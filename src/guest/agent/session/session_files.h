@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "guest/agent/session/framed_streams.h"
 #include "guest/agent/session/session_outbox.h"
 #include "guest/agent/session/session_plan.h"
 #include "guest/agent/session/session_user.h"
@@ -19,8 +20,9 @@ using AgentClock = std::chrono::steady_clock;
 class SessionFiles {
  public:
   // `key` is what the events of its descriptors begin with; the helper's own number is added.
-  SessionFiles(const SessionPlan& plan, int epoll, std::uint64_t key, int null, Outbox& outbox)
-      : plan_(plan), epoll_(epoll), key_(key), null_(null), outbox_(outbox) {}
+  SessionFiles(const SessionPlan& plan, int epoll, std::uint64_t key, int null, Outbox& outbox,
+               FramedStreams& streams)
+      : plan_(plan), epoll_(epoll), key_(key), null_(null), outbox_(outbox), streams_(streams) {}
 
   void start(const wire::FileRequest& request);
   void commit(wire::RequestNumber request);
@@ -39,8 +41,10 @@ class SessionFiles {
     WatchedFd status;
     UniqueFd control;
     UniqueFd data;                                    // the server's end, until it is opened
+    wire::FileData way = wire::FileData::kNone;       // of its bytes
     std::optional<AgentClock::time_point> killed_at;  // it is abandoned
   };
+  void open(Helper& helper, const wire::FileOpened& opened);
   void send_done(wire::RequestNumber request, int error, std::string message);
   Helper* find(wire::RequestNumber request);
   void abandon(Helper& helper);
@@ -51,6 +55,7 @@ class SessionFiles {
   std::uint64_t key_;
   int null_;
   Outbox& outbox_;
+  FramedStreams& streams_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Helper> helpers_;
 };

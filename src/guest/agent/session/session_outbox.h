@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/frame_link.h"
 #include "base/unique_fd.h"
 #include "wire/guest/session_frames.h"
 
@@ -12,7 +13,7 @@ namespace glovebox::agent {
 
 class Outbox {
  public:
-  explicit Outbox(int link) : link_(link) {}
+  explicit Outbox(FrameLink& link) : link_(link) {}
   // With a descriptor, if there is one.
   void queue(const wire::SessionFrame& frame, UniqueFd fd = UniqueFd());
   enum class Sent { kAll, kSocketIsFull, kClosed };
@@ -27,7 +28,7 @@ class Outbox {
     std::vector<std::byte> bytes;
     UniqueFd fd;
   };
-  int link_;
+  FrameLink& link_;
   std::deque<Message> waiting_;
 };
 

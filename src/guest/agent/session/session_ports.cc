@@ -34,7 +34,7 @@ int connect_to(int socket, std::uint16_t port, bool version_6) {
 void SessionPorts::connect(const wire::ConnectPort& asked) { begin(asked, false); }
 
 void SessionPorts::begin(const wire::ConnectPort& asked, bool last_try) {
-  if (pending_.size() >= kMaxPending)
+  if (pending_.size() >= kMaxPending || streams_.is_full())
     return outbox_.queue(wire::PortRefused{asked.request, EAGAIN});
   UniqueFd socket(
       ::socket(last_try ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -67,7 +67,12 @@ void SessionPorts::conclude(std::uint64_t number, int error) {
   Pending pending = std::move(at->second);
   pending_.erase(at);
   if (error == 0 || error == EINPROGRESS) {
-    return outbox_.queue(wire::PortConnected{pending.asked.request}, pending.socket.take());
+    const wire::RequestNumber request = pending.asked.request;
+    if (streams_.carrier() == wire::Carrier::kDescriptors) {
+      return outbox_.queue(wire::PortConnected{request}, pending.socket.take());
+    }
+    outbox_.queue(wire::PortConnected{request});
+    return streams_.add(request, pending.socket.take(), wire::FramedStream::Carries::kBoth);
   }
   if (!pending.last_try) return begin(pending.asked, true);
   outbox_.queue(wire::PortRefused{pending.asked.request, error});

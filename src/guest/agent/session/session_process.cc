@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,22 @@ std::size_t bytes_in(int pipe) {
 wire::StreamState state_of(const OutputBuffer& kept) { return {kept.begin(), kept.end()}; }
 
 }  // namespace
+
+wire::ProcessEnd end_of(int status, const rusage& usage) {
+  wire::ProcessEnd end;
+  if (WIFSIGNALED(status)) {
+    end.signal = static_cast<std::uint8_t>(WTERMSIG(status));
+  } else {
+    end.code = static_cast<std::uint8_t>(WEXITSTATUS(status));
+  }
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec);
+  };
+  end.cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+  end.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return end;
+}
 
 SessionProcess::SessionProcess(const wire::StartProcess& start, int epoll, std::uint64_t key)
     : number_(start.process),

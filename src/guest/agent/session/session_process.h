@@ -3,6 +3,8 @@
 // fills up and the process waits.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <deque>
 #include <optional>
 
@@ -15,6 +17,9 @@ namespace glovebox::agent {
 
 // Which descriptor of a process an epoll event is about.
 enum class StreamFd : std::uint8_t { kStdin, kStdout, kStderr, kResults, kRequests, kFailure };
+
+// What wait4() says of a process that has ended.
+wire::ProcessEnd end_of(int status, const rusage& usage);
 
 class SessionProcess {
  public:

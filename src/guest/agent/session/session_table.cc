@@ -54,6 +54,46 @@ void ProcessTable::enforce_bounds() {
   }
 }
 
+void ProcessTable::handle(const wire::CloseInput& close) {
+  SessionProcess* process = find(close.process);
+  if (process == nullptr) return;
+  process->close_input(close.stream);
+  queue_for_sending(*process);
+}
+
+void ProcessTable::handle(const wire::Subscribe& subscribe) {
+  SessionProcess* process = find(subscribe.process);
+  if (process == nullptr) return;
+  process->subscribe(subscribe);
+  queue_for_sending(*process);
+}
+
+void ProcessTable::handle(const wire::Unsubscribe& unsubscribe) {
+  if (SessionProcess* process = find(unsubscribe.process)) process->unsubscribe(unsubscribe.stream);
+}
+
+void ProcessTable::handle(const wire::Acknowledge& acknowledge) {
+  SessionProcess* process = find(acknowledge.process);
+  if (process == nullptr) return;
+  process->acknowledge(acknowledge);
+  queue_for_sending(*process);
+}
+
+void ProcessTable::handle(const wire::SetLossy& lossy) {
+  SessionProcess* process = find(lossy.process);
+  if (process == nullptr) return;
+  process->set_lossy(lossy.lossy);
+  queue_for_sending(*process);
+}
+
+void ProcessTable::handle(const wire::SignalProcess& signal) {
+  if (SessionProcess* process = find(signal.process)) process->signal(signal.signal, signal.group);
+}
+
+void ProcessTable::handle(const wire::ResizeProcess& resize) {
+  if (SessionProcess* process = find(resize.process)) process->resize(resize.size);
+}
+
 void ProcessTable::queue_for_sending(SessionProcess& process) {
   if (std::exchange(process.queued, true)) return;
   ready_.push_back(process.key());

@@ -30,6 +30,15 @@ class ProcessTable {
   void has_ended(const SessionProcess& process) { ended_.push_back(process.key()); }
   void enforce_bounds();
 
+  // About a process that is not there: nothing.
+  void handle(const wire::CloseInput& close);
+  void handle(const wire::Subscribe& subscribe);
+  void handle(const wire::Unsubscribe& unsubscribe);
+  void handle(const wire::Acknowledge& acknowledge);
+  void handle(const wire::SetLossy& lossy);
+  void handle(const wire::SignalProcess& signal);
+  void handle(const wire::ResizeProcess& resize);
+
   void queue_for_sending(SessionProcess& process);
   // Round robin over the processes; nothing: none has a frame to send.
   std::optional<wire::SessionFrame> next_frame();
