@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "node/links/launcher_error.h"
+#include "packages/layer_view.h"
 
 namespace glovebox::packages {
 namespace {
@@ -55,29 +56,6 @@ void put_after(std::vector<std::string>& list, const std::vector<std::string>& m
   }
 }
 
-// `project`: "*" shows everything.
-LayerView view_of(const LayerIndex::Known& known, const std::string& project) {
-  LayerView view;
-  view.record = known.record;
-  if (!known.manifest) return view;
-  const LayerManifest& manifest = *known.manifest;
-  const auto may_see = [&project](const std::vector<std::string>& list) {
-    return project == "*" || std::find(list.begin(), list.end(), project) != list.end();
-  };
-  view.manager = manifest.manager;
-  view.interpreter = manifest.interpreter;
-  view.index = manifest.index;
-  view.packages = manifest.packages;
-  view.checked_ms = manifest.checked_ms;
-  for (const LayerManifest::Asked& asked : manifest.asked) {
-    if (may_see(asked.projects)) view.asked.push_back(asked.text);
-  }
-  for (const std::string& one : manifest.projects) {
-    if (project == "*" || one == project) view.projects.push_back(one);
-  }
-  return view;
-}
-
 // True for "python3.11 ..." of a host and "cpython-3.12" of a layer, whose compiled modules do not
 // load there. Another build of the same version does not count: a kept layer stays.
 bool is_other_version(std::string_view mark, std::string_view interpreter) {
@@ -87,13 +65,6 @@ bool is_other_version(std::string_view mark, std::string_view interpreter) {
   mark.remove_prefix(kHost.size());
   interpreter.remove_prefix(kLayer.size());
   return mark.substr(0, mark.find(' ')) != interpreter;
-}
-
-bool belongs_to(const LayerIndex::Known& known, const std::string& project) {
-  if (project == "*") return true;
-  return known.manifest &&
-         std::find(known.manifest->projects.begin(), known.manifest->projects.end(), project) !=
-             known.manifest->projects.end();
 }
 
 }  // namespace
