@@ -6,7 +6,9 @@ from repository import ROOT, SRC, code_of, relative, sources
 
 MOST_LINES = 500
 # A file that is longer on purpose, and why.
-LONGER = {}
+LONGER = {
+    "src/node/testing/fake_launcher.cc": "one fake of the whole launcher protocol, a function for each message",
+}
 # Spelled so that this file does not find itself.
 MARKERS = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 

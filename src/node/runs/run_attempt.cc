@@ -28,8 +28,6 @@ constexpr milliseconds kFloodPause{20};
 // Pipes close when the sandbox has ended; the bound covers what we did not foresee.
 constexpr milliseconds kDrainTime{1000};
 constexpr milliseconds kEndReportTime{1000};
-// An interpreter that waits for its next call takes it at once, also on a busy host.
-constexpr milliseconds kToTakeCall{1500};
 
 std::chrono::microseconds between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
@@ -113,14 +111,12 @@ void RunAttempt::continue_with(KeptRuntime kept) {
   sink_.set_may_have_run(true);
   kept.wake(signal_, stdin_, pipes_);
   handed_over_ = started_ = now();
-  take_call_by_ = started_ + kToTakeCall;
+  take_call_by_ = started_ + KeptRuntime::kToTakeCall;
   report_.outcome.setup = between(asked_, started_);
 }
 
 Task<> RunAttempt::start(RuntimeKind runtime) {
-  if (mode_ == StartMode::kColdRuntime && job_.image) {
-    interpreter_ = runtime == RuntimeKind::kNode ? "node" : "python3";
-  }
+  interpreter_ = runtime == RuntimeKind::kNode ? "node" : "python3";
   CO_TRY(StartFrames frames, StartFrames::make(job_, mode_, runtime));
   // All of it at once: the frames are there when the launcher lets the agent continue.
   sandbox_->take(job_.limits, job_.net.is_none() ? Sandbox::Network::kNone : Sandbox::Network::kUp);
@@ -163,7 +159,7 @@ Task<> RunAttempt::await_started() {
       // The waiting runtime is broken, not the caller's code.
       may_retry_ = mode_ == StartMode::kWarmRuntime;
       sink_.set_may_have_run(false);
-      co_return fail(start_error(job_, interpreter_, *refused));
+      co_return fail(start_error(job_, mode_, interpreter_, *refused));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       CO_TRY_OK(take_pipes(std::move(incoming.fds)));
       // A warm runtime begins as soon as it has the job; we may read the agent's report of that

@@ -84,7 +84,7 @@ class RunAttempt final : public ActiveRun {
   std::unique_ptr<Sandbox> sandbox_;
   SandboxLink link_;
   StartMode mode_ = StartMode::kProgram;
-  std::string interpreter_;  // that a cold run of an image executes
+  std::string interpreter_;  // of the template
   WatchedFd stdin_;
   std::size_t stdin_at_ = 0;
   WatchedFd pipes_[kPipes];

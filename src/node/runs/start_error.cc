@@ -17,11 +17,12 @@ bool is_caller_mistake(int sys_errno) {
 
 }  // namespace
 
-Error start_error(const RunJob& job, const std::string& interpreter,
+Error start_error(const RunJob& job, StartMode mode, const std::string& interpreter,
                   const wire::StartFailed& failed) {
   std::string what = failed.step;
-  const std::string& program = job.exec ? job.exec->argv[0] : interpreter;
-  if (what == wire::kExecuteStep && !program.empty()) {
+  const bool runs_code = job.job && job.image && mode == StartMode::kColdRuntime;
+  if (what == wire::kExecuteStep && (job.exec || runs_code)) {
+    const std::string& program = job.exec ? job.exec->argv[0] : interpreter;
     if (auto refused = refuse_to_execute(program, failed.sys_errno)) return *refused;
     what = "execute " + program;
   }

@@ -5,13 +5,14 @@
 
 #include "base/error.h"
 #include "node/runs/run_job.h"
+#include "node/runs/start_frames.h"
 #include "wire/guest/guest_frames.h"
 
 namespace glovebox::node {
 
 // kInvalidArgument, or what model/program_refusal.h says, if it is the caller's mistake.
-// `interpreter`: what runs code and may be missing, as in an image; empty: it is always there.
-Error start_error(const RunJob& job, const std::string& interpreter,
+// `interpreter`: the program that runs code; an image may lack it.
+Error start_error(const RunJob& job, StartMode mode, const std::string& interpreter,
                   const wire::StartFailed& failed);
 
 }  // namespace glovebox::node
