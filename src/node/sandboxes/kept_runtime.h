@@ -19,8 +19,6 @@ namespace glovebox::node {
 
 struct KeptRuntime {
   static constexpr std::size_t kOutputs = 3;  // stdout, stderr, results
-  // An interpreter that waits for its next call takes it at once, also on a busy host.
-  static constexpr std::chrono::milliseconds kToTakeCall{1500};
 
   // Takes over the ends that a call had; they wake it no more.
   static std::unique_ptr<KeptRuntime> of(WatchedFd& its_calls, WatchedFd (&its_outputs)[kOutputs]);
