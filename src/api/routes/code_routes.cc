@@ -93,7 +93,7 @@ Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& req
                               std::shared_ptr<sessions::Context> context,
                               sessions::CellRequest cell,
                               std::shared_ptr<node::CancelFlag> cancel) {
-  routing::KeepingSink sink(deps.memory_budget);
+  routing::KeepingSink sink(deps.memory_budget, request.owner);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) co_return client_gone();
   if (!report) co_return fail(std::move(report.error()));
@@ -105,7 +105,7 @@ Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& req
   outcome.err = std::move(sink.err);
   std::string body =
       co_await deps.responses.with_output(request.owner, std::move(end), std::move(outcome));
-  co_return deps.responses.respond(std::move(body));
+  co_return deps.responses.respond(request.owner, std::move(body));
 }
 
 Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
