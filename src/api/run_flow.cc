@@ -211,7 +211,8 @@ Task<Response> RunFlow::execute_run(Request& request, ResponseWriter& writer, st
   deps_.log.started(run);
 
   // Even after an exception, the Idempotency-Key must not stay in the state "running".
-  const std::unique_ptr<RunResponder> responder = make_responder(form, deps_.memory_budget, writer);
+  const std::unique_ptr<RunResponder> responder =
+      make_responder(form, deps_.memory_budget, run.project, writer);
   std::exception_ptr thrown;
   Result<Response> answer = fail(Errc::kInternal, "no answer");
   try {

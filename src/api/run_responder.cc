@@ -9,7 +9,8 @@ using http::Response;
 
 class WholeResponder final : public RunResponder {
  public:
-  explicit WholeResponder(MemoryBudget& budget) : budget_(budget), sink_(budget) {}
+  WholeResponder(MemoryBudget& budget, const std::string& owner)
+      : budget_(budget), owner_(owner), sink_(budget, owner) {}
 
   node::RunSink& sink() override { return sink_; }
   bool is_whole() const override { return true; }
@@ -22,13 +23,15 @@ class WholeResponder final : public RunResponder {
     Response response = Response::json(std::move(whole_json));
     response.headers.set("Cache-Control", "no-store");
     // Counted until the client has received it. The code has run, so the answer is always sent.
-    response.holds = budget_.claim(response.body.size());
+    response.holds = budget_.claim(owner_, response.body.size());
+    if (!response.holds) response.holds = std::make_shared<char>();
     co_return response;
   }
   Task<Response> refuse(Response refusal, std::string) override { co_return refusal; }
 
  private:
   MemoryBudget& budget_;
+  const std::string owner_;
   routing::KeepingSink sink_;
 };
 
@@ -59,8 +62,9 @@ class LiveResponder final : public RunResponder {
 }  // namespace
 
 std::unique_ptr<RunResponder> make_responder(routing::AnswerForm form, MemoryBudget& budget,
+                                             const std::string& owner,
                                              http::ResponseWriter& writer) {
-  if (form == routing::AnswerForm::kJson) return std::make_unique<WholeResponder>(budget);
+  if (form == routing::AnswerForm::kJson) return std::make_unique<WholeResponder>(budget, owner);
   return std::make_unique<LiveResponder>(writer, form);
 }
 

@@ -35,6 +35,7 @@ class RunResponder {
 
 // Chosen by the request's Accept header. All arguments outlive it.
 std::unique_ptr<RunResponder> make_responder(routing::AnswerForm form, MemoryBudget& budget,
+                                             const std::string& owner,
                                              http::ResponseWriter& writer);
 
 }  // namespace glovebox::api

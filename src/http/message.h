@@ -130,7 +130,9 @@ struct Response {
   std::string body;
   std::optional<Problem> problem;  // replaces body
   bool is_streamed = false;        // the handler wrote through its ResponseWriter
-  std::shared_ptr<void> holds{};   // let go when the answer has been sent, or has not
+  // Let go when the answer has been sent, or has not. Null: the server counts a large body itself,
+  // and refuses it when its owner has too many.
+  std::shared_ptr<void> holds{};
 
   static Response json(std::string body, int status = 200);
   static Response text(std::string body, int status = 200);  // text/plain; charset=utf-8

@@ -49,7 +49,7 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   using Clock = std::chrono::steady_clock;
   auto given = std::move(exec.stdin_bytes);
   if (given) exec.stdin_bytes = std::string();  // marks that there is input
-  CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(given));
+  CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(request.owner, given));
   const std::uint64_t limit = exec.output_bytes;
   const auto began = Clock::now();
   const auto deadline = sessions::deadline_of(exec, kDefaultExecTimeout);
@@ -64,7 +64,7 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   }
   request.on_disconnect(
       [session, number = process.number] { (void)session->signal(number, SIGKILL, true); });
-  KeepingSink sink(deps_.memory_budget);
+  KeepingSink sink(deps_.memory_budget, request.owner);
   auto all = co_await sessions::collect_output(std::move(started.attachment), session, sink,
                                                deadline, limit);
   if (!all) co_return fail(std::move(all.error()));
@@ -86,7 +86,7 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   outcome.err = std::move(sink.err);
   std::string body =
       co_await deps_.responses.with_output(request.owner, std::move(end), std::move(outcome));
-  co_return deps_.responses.respond(std::move(body));
+  co_return deps_.responses.respond(request.owner, std::move(body));
 }
 
 }  // namespace glovebox::routing

@@ -19,12 +19,12 @@ asio::awaitable<std::string> LargeResponses::with_output(std::string owner, std:
   co_return co_await worker_.run(std::move(owner), std::move(writing));
 }
 
-Result<http::Response> LargeResponses::respond(std::string body) {
+Result<http::Response> LargeResponses::respond(const std::string& owner, std::string body) {
   http::Response response = http::Response::json(std::move(body));
   response.headers.set("Cache-Control", "no-store");
   constexpr std::size_t kSmall = 64 * 1024;
   if (response.body.size() <= kSmall) return response;
-  response.holds = budget_.claim(response.body.size());
+  response.holds = budget_.claim(owner, response.body.size());
   if (!response.holds) {
     return fail(Errc::kResourceExhausted,
                 "too many large answers are waiting to be read; try again later");

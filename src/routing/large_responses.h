@@ -23,8 +23,9 @@ class LargeResponses {
   asio::awaitable<std::string> with_output(std::string owner, std::string exit_json,
                                            Outcome outcome);
 
-  // The answer with that JSON text. kResourceExhausted: too many large answers wait to be read.
-  Result<http::Response> respond(std::string body);
+  // The answer with that JSON text. kResourceExhausted: too many large answers of this owner, or of
+  // all, wait to be read.
+  Result<http::Response> respond(const std::string& owner, std::string body);
 
  private:
   Worker& worker_;

@@ -17,13 +17,13 @@ TEST(LargeResponses, OnlyALargeOneIsCountedUntilItIsSent) {
   Worker worker;
   MemoryBudget budget(3 * kSmallAnswer);
   LargeResponses responses(worker, budget);
-  const auto small = responses.respond(std::string(kSmallAnswer, 'x'));
+  const auto small = responses.respond("project", std::string(kSmallAnswer, 'x'));
   ASSERT_TRUE(small);
   EXPECT_EQ(small->body.size(), kSmallAnswer);
   EXPECT_EQ(small->headers.get("Cache-Control"), "no-store");
   EXPECT_EQ(budget.held(), 0u);
   {
-    const auto large = responses.respond(std::string(kSmallAnswer + 1, 'x'));
+    const auto large = responses.respond("project", std::string(kSmallAnswer + 1, 'x'));
     ASSERT_TRUE(large);
     EXPECT_EQ(budget.held(), kSmallAnswer + 1);
   }
@@ -34,11 +34,11 @@ TEST(LargeResponses, ALargeOneWithoutRoomIsRefusedAndASmallOneIsNot) {
   Worker worker;
   MemoryBudget budget(kSmallAnswer);
   LargeResponses responses(worker, budget);
-  const auto refused = responses.respond(std::string(kSmallAnswer + 1, 'x'));
+  const auto refused = responses.respond("project", std::string(kSmallAnswer + 1, 'x'));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::kResourceExhausted);
   EXPECT_EQ(budget.held(), 0u);
-  EXPECT_TRUE(responses.respond(std::string(kSmallAnswer, 'x')));
+  EXPECT_TRUE(responses.respond("project", std::string(kSmallAnswer, 'x')));
 }
 
 class OutputOfARun : public ::testing::Test {

@@ -29,7 +29,7 @@ AnswerForm answer_form(const http::Request& request) {
 }
 
 awaitable<bool> KeepingSink::on_output(bool is_stderr, std::string_view bytes) {
-  const std::uint64_t room = held_.add(bytes.size());
+  const std::uint64_t room = held_.add(owner_, bytes.size());
   kept_ += room;
   truncated_ = truncated_ || room < bytes.size();
   (is_stderr ? err : out) += bytes.substr(0, static_cast<std::size_t>(room));
@@ -37,7 +37,7 @@ awaitable<bool> KeepingSink::on_output(bool is_stderr, std::string_view bytes) {
 }
 
 awaitable<bool> KeepingSink::on_result(std::string_view json_line) {
-  const std::uint64_t room = held_.add(json_line.size());
+  const std::uint64_t room = held_.add(owner_, json_line.size());
   kept_ += room;
   co_return room == json_line.size();
 }

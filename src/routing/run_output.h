@@ -19,11 +19,12 @@ enum class AnswerForm : std::uint8_t { kJson, kEvents, kLines };
 // Chosen by the Accept header; one JSON object unless it names a stream.
 AnswerForm answer_form(const http::Request& request);
 
-// Keeps all output. The node enforces the run's limit; `held` is shared by all runs.
+// Keeps all output. The node enforces the run's limit; `held` is shared by all runs, and what this
+// one keeps counts for its owner, a project.
 class KeepingSink final : public node::RunSink {
  public:
-  explicit KeepingSink(MemoryBudget& held) : held_(held) {}
-  ~KeepingSink() override { held_.release(kept_); }
+  KeepingSink(MemoryBudget& held, std::string owner) : held_(held), owner_(std::move(owner)) {}
+  ~KeepingSink() override { held_.release(owner_, kept_); }
   KeepingSink(const KeepingSink&) = delete;
   KeepingSink& operator=(const KeepingSink&) = delete;
 
@@ -38,6 +39,7 @@ class KeepingSink final : public node::RunSink {
 
  private:
   MemoryBudget& held_;
+  const std::string owner_;
   std::uint64_t kept_ = 0;
   bool truncated_ = false;
 };

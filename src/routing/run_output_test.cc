@@ -34,9 +34,9 @@ TEST(AnswerForm, IsChosenByTheAcceptHeader) {
 }
 
 TEST(KeepingSink, KeepsWhatThereIsRoomForAndSaysSo) {
-  MemoryBudget budget(10);
+  MemoryBudget budget(20);
   {
-    KeepingSink sink(budget);
+    KeepingSink sink(budget, "project");
     EXPECT_TRUE(done(sink.on_output(false, "12345")));
     EXPECT_TRUE(done(sink.on_output(true, "12345")));
     EXPECT_FALSE(sink.truncated()) << "that is all of the room";
@@ -53,8 +53,8 @@ TEST(KeepingSink, KeepsWhatThereIsRoomForAndSaysSo) {
 }
 
 TEST(KeepingSink, AResultThatDoesNotFitEndsTheRun) {
-  MemoryBudget budget(4);
-  KeepingSink sink(budget);
+  MemoryBudget budget(8);
+  KeepingSink sink(budget, "project");
   EXPECT_TRUE(done(sink.on_result("1234")));
   EXPECT_FALSE(done(sink.on_result("5")));
 }

@@ -92,7 +92,7 @@ boost::asio::awaitable<void> run_inputs(std::shared_ptr<Batch> batch, RunFlow& f
     const auto cancel = std::make_shared<node::CancelFlag>();
     batch->running.insert(cancel);
     const std::unique_ptr<RunResponder> responder =
-        make_responder(routing::AnswerForm::kJson, budget, writer);
+        make_responder(routing::AnswerForm::kJson, budget, batch->who.project, writer);
     ExitJson exit_json = wire::run_exit_json;
     Result<Response> answer = co_await flow.execute_part(request, *responder, batch->who,
                                                          std::move(plan), exit_json, cancel);

@@ -59,6 +59,16 @@ Response refuse_pull(const Error& error, bool is_client_gone) {
   }
 }
 
+// The configuration of each has up to 12 KB.
+constexpr std::size_t kShortImageList = 16;
+
+std::string image_list_text(const std::vector<images::KeptImage>& all, const std::string& project) {
+  json::array list;
+  for (const images::KeptImage& one : all) list.push_back(images::image_json(one, project));
+  const json::object body{{"images", std::move(list)}};
+  return json::serialize(body) + "\n";
+}
+
 json::object loaded_json(const images::LoadedImage& loaded, const std::string& project) {
   json::object body = images::image_json(loaded.image, project);
   body["new"] = loaded.is_new;
@@ -168,10 +178,11 @@ Task<Response> ImageRoutes::list_images(Request& request, ResponseWriter&) {
   CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   auto all = co_await deps_.images.list(project);
   if (!all) co_return refuse_image(all.error());
-  json::array list;
-  for (const images::KeptImage& one : *all) list.push_back(images::image_json(one, project));
-  const json::object body{{"images", std::move(list)}};
-  co_return Response::json(json::serialize(body) + "\n");
+  const bool is_long = all->size() > kShortImageList;
+  auto writing = [images = std::move(*all), project] { return image_list_text(images, project); };
+  if (!is_long) co_return deps_.responses.respond(request.owner, writing());
+  std::string body = co_await deps_.worker.run(request.owner, std::move(writing));
+  co_return deps_.responses.respond(request.owner, std::move(body));
 }
 
 Task<Response> ImageRoutes::load_image(Request& request, ResponseWriter& writer) {

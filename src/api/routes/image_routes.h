@@ -7,7 +7,9 @@
 #include "http/message.h"
 #include "images/image_service.h"
 #include "routing/authenticator.h"
+#include "routing/large_responses.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "runs/metrics.h"
 #include "store/key_usage.h"
 
@@ -21,6 +23,8 @@ class ImageRoutes {
     images::ImageService& images;
     store::KeyUsage& usage;
     runs::Metrics& metrics;
+    routing::LargeResponses& responses;
+    routing::Worker& worker;
   };
   explicit ImageRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

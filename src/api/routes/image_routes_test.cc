@@ -66,6 +66,14 @@ TEST_F(ImageRoutesTest, AProjectSeesItsOwnImagesAndPublicOnes) {
   EXPECT_THAT(send(Method::kGet, "/base:1", test_.admin_key).body, HasSubstr("\"in_use\":true"));
 }
 
+TEST_F(ImageRoutesTest, ALongListIsAsWhole) {
+  for (int i = 10; i < 40; ++i) {
+    keep(std::string(30, 'f') + std::to_string(i), {.project = "mine", .names = {}});
+  }
+  EXPECT_EQ(ids(mine_).size(), 32u);
+  EXPECT_EQ(ids(test_.admin_key).size(), 33u);
+}
+
 TEST_F(ImageRoutesTest, OnlyAnAdministratorPublishes) {
   EXPECT_EQ(send(Method::kPatch, "/x:1", mine_, R"({"public":true})").status, 403);
   EXPECT_EQ(send(Method::kPatch, "/x:1", mine_, R"({"pinned":true})").status, 200);

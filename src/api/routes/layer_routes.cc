@@ -74,6 +74,19 @@ Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& requ
   co_return co_await sink.respond(std::move(event), std::move(data));
 }
 
+// The packages of each have up to 16 KB.
+constexpr std::size_t kShortLayerList = 16;
+
+std::string layer_list_text(const std::vector<packages::LayerView>& views,
+                            const std::string& project) {
+  json::array list;
+  for (const packages::LayerView& layer : views) {
+    list.push_back(packages::layer_json(layer, project));
+  }
+  const json::object body{{"layers", std::move(list)}};
+  return json::serialize(body) + "\n";
+}
+
 }  // namespace
 
 std::span<const routing::RouteRow<LayerRoutes>> LayerRoutes::rows() {
@@ -99,11 +112,11 @@ Task<Response> LayerRoutes::list_layers(Request& request, ResponseWriter&) {
   CO_TRY(const std::string project, deps_.authenticator.managed_project(request));
   auto layers = co_await deps_.packages.list(project);
   if (!layers) co_return refuse_layer(layers.error());
-  json::array list;
-  for (const packages::LayerView& layer : *layers)
-    list.push_back(packages::layer_json(layer, project));
-  const json::object body{{"layers", std::move(list)}};
-  co_return Response::json(json::serialize(body) + "\n");
+  const bool is_long = layers->size() > kShortLayerList;
+  auto writing = [views = std::move(*layers), project] { return layer_list_text(views, project); };
+  if (!is_long) co_return deps_.responses.respond(request.owner, writing());
+  std::string body = co_await deps_.worker.run(request.owner, std::move(writing));
+  co_return deps_.responses.respond(request.owner, std::move(body));
 }
 
 Task<Response> LayerRoutes::get_layer(Request& request, ResponseWriter&) {

@@ -9,7 +9,9 @@
 #include "packages/package_preparation.h"
 #include "packages/package_service.h"
 #include "routing/authenticator.h"
+#include "routing/large_responses.h"
 #include "routing/route_table.h"
+#include "routing/worker.h"
 #include "runs/metrics.h"
 #include "store/key_usage.h"
 #include "templates/project_templates.h"
@@ -29,6 +31,8 @@ class LayerRoutes {
     templates::TemplateWatcher& watcher;
     store::KeyUsage& usage;
     runs::Metrics& metrics;
+    routing::LargeResponses& responses;
+    routing::Worker& worker;
   };
   explicit LayerRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -312,6 +312,35 @@ TEST(RunRoute, AnExceptionDoesNotLeaveAnIdempotentRequestRunning) {
   EXPECT_EQ(code_of(again), "interrupted");
 }
 
+TEST(RunRoute, TheOutputOfOneProjectLeavesRoomForThatOfAnother) {
+  ApiSettings settings;
+  settings.max_held_output = 100;
+  TestServer test(std::move(settings));
+  const std::string hostile = test.make_key("hostile", store::KeyRole::kUser);
+  const std::string victim = test.make_key("victim", store::KeyRole::kUser);
+  asio::steady_timer held(test.io, asio::steady_timer::time_point::max());
+  test.node.play = [&held](node::RunJob job, node::RunSink& sink,
+                           std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
+    const bool is_hostile = job.project == "hostile";
+    const std::string text(is_hostile ? 1000u : 20u, 'x');
+    co_await sink.on_output(false, text);
+    if (is_hostile) (void)co_await held.async_wait(kAwaitTuple);
+    co_return node::RunReport();
+  };
+  std::optional<Answer> first;
+  test.begin(Method::kPost, "/v1/run", hostile, kHello, {},
+             [&first](Answer answer) { first = std::move(answer); });
+  test.run_until([&test] { return test.api->memory_budget.held() > 0; });
+  const json::value kept = json::parse(test.send(Method::kPost, "/v1/run", victim, kHello).body);
+  EXPECT_EQ(kept.at("stdout").as_string().size(), 20u);
+  EXPECT_FALSE(kept.at("truncated").as_bool());
+  held.cancel();
+  test.run_until([&first] { return first.has_value(); });
+  const json::value cut = json::parse(first->body);
+  EXPECT_EQ(cut.at("stdout").as_string().size(), 50u);
+  EXPECT_TRUE(cut.at("truncated").as_bool());
+}
+
 TEST(RunRoute, RunsPublishEvents) {
   TestServer test;
   auto listener = test.events.subscribe("default", std::nullopt);

@@ -121,13 +121,14 @@ asio::awaitable<bool> CallStream::end_stream(std::string event) {
 }
 
 Task<http::Response> CallStream::finish(routing::LargeResponses& responses,
-                                        MemoryBudget& memory_budget, std::string message) {
+                                        MemoryBudget& memory_budget, std::string owner,
+                                        std::string message) {
   co_await stop_ticking();
   if (!state_->writer.begun() && state_->options.forms.json) {
-    co_return responses.respond(std::move(message));
+    co_return responses.respond(owner, std::move(message));
   }
   // Counted until the client has taken it, as LargeResponses counts whole answers.
-  const std::shared_ptr<void> claim = memory_budget.claim(message.size());
+  const std::shared_ptr<void> claim = memory_budget.claim(owner, message.size());
   if (!claim) {
     co_return fail(Errc::kResourceExhausted,
                    "too many large answers are waiting to be read; try again later");

@@ -50,7 +50,7 @@ class CallStream {
 
   // kResourceExhausted: too many large answers are waiting to be read.
   Task<http::Response> finish(routing::LargeResponses& responses, MemoryBudget& memory_budget,
-                              std::string message);
+                              std::string owner, std::string message);
   // The call was cancelled: its client wants no answer. One that takes no events gets `otherwise`.
   Task<http::Response> drop(std::string otherwise);
 

@@ -146,7 +146,7 @@ Task<ToolResult> CodeTools::run_code(ToolCall& call) {
   cell.timeout = wanted.timeout;
   cell.output_limit = kMaxPrinted;
   cell.rich = true;  // as in a notebook: display(), and a traceback only once
-  CallSink sink(settings_.max_output, deps_.memory_budget, call.stream);
+  CallSink sink(settings_.max_output, deps_.memory_budget, call.caller.project, call.stream);
   const std::int64_t began_ms = wall_clock_ms();
   CO_TRY(const sessions::CellReport report,
          co_await table->run(context, std::move(cell), sink, call.cancel));
@@ -164,7 +164,7 @@ Task<ToolResult> CodeTools::run_command(ToolCall& call) {
          co_await deps_.sandboxes.enter(call.request, call.caller, call.conversation, call.cancel));
   std::optional<std::string> given;
   if (wanted.exec.stdin_bytes) given = std::move(wanted.stdin_text);
-  CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(given));
+  CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(call.caller.project, given));
   const auto began = Clock::now();
   const std::int64_t began_ms = wall_clock_ms();
   const auto deadline = sessions::deadline_of(wanted.exec, settings_.timeout);
@@ -174,7 +174,7 @@ Task<ToolResult> CodeTools::run_command(ToolCall& call) {
   const wire::ProcessNumber number = started.info.number;
   if (given) deps_.processes.feed_stdin(session, number, std::move(*given), std::move(claim));
   const KillOnCancel killer(call.cancel, session, number);
-  CallSink sink(settings_.max_output, deps_.memory_budget, call.stream);
+  CallSink sink(settings_.max_output, deps_.memory_budget, call.caller.project, call.stream);
   auto all = co_await sessions::collect_output(std::move(started.attachment), session, sink,
                                                deadline, kMaxPrinted);
   if (!all) co_return fail(std::move(all.error()));

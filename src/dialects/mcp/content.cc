@@ -172,7 +172,7 @@ asio::awaitable<bool> CallSink::on_output(bool is_stderr, std::string_view bytes
 }
 
 asio::awaitable<bool> CallSink::on_result(std::string_view line) {
-  const std::uint64_t room = memory_budget_.add(line.size());
+  const std::uint64_t room = memory_budget_.add(owner_, line.size());
   kept_ += room;
   co_return room == line.size();
 }

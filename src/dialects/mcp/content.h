@@ -24,10 +24,15 @@ boost::json::object image_block(std::string base64, std::string_view type);
 // Receives what a call prints and shows.
 class CallSink final : public node::RunSink {
  public:
-  // `memory_budget` and `stream` are borrowed and outlive this.
-  CallSink(std::size_t max_output, MemoryBudget& memory_budget, CallStream& stream)
-      : out(max_output), err(max_output), memory_budget_(memory_budget), stream_(stream) {}
-  ~CallSink() override { memory_budget_.release(kept_); }
+  // `memory_budget` and `stream` are borrowed and outlive this. `owner`: a project.
+  CallSink(std::size_t max_output, MemoryBudget& memory_budget, std::string owner,
+           CallStream& stream)
+      : out(max_output),
+        err(max_output),
+        memory_budget_(memory_budget),
+        owner_(std::move(owner)),
+        stream_(stream) {}
+  ~CallSink() override { memory_budget_.release(owner_, kept_); }
   CallSink(const CallSink&) = delete;
   CallSink& operator=(const CallSink&) = delete;
 
@@ -40,6 +45,7 @@ class CallSink final : public node::RunSink {
 
  private:
   MemoryBudget& memory_budget_;
+  const std::string owner_;
   CallStream& stream_;
   std::uint64_t kept_ = 0;
 };

@@ -261,7 +261,7 @@ Task<ToolResult> FileTools::read_file(ToolCall& call) {
   ToolResult result;
   const std::string_view type = wanted.is_whole ? image_type(bytes) : std::string_view();
   if (!type.empty() && entry.size <= kMaxImageBytes) {
-    const std::shared_ptr<void> claim = memory_budget_.claim(3 * entry.size);
+    const std::shared_ptr<void> claim = memory_budget_.claim(call.caller.project, 3 * entry.size);
     if (!claim)
       co_return fail(Errc::kResourceExhausted,
                      "the server has no memory left for images; try again later");

@@ -345,7 +345,8 @@ Task<Response> MessageRoutes::call_tool(Request& request, ResponseWriter& writer
     result = json::object{{"content", std::move(content)}, {"isError", true}};
   }
   std::string text = result_text(id, std::move(result));
-  co_return co_await stream.finish(deps_.responses, deps_.memory_budget, std::move(text));
+  co_return co_await stream.finish(deps_.responses, deps_.memory_budget, request.owner,
+                                   std::move(text));
 }
 
 }  // namespace glovebox::mcp

@@ -185,13 +185,13 @@ Task<Response> ExecutionRoutes::execution_result(Request& request, ResponseWrite
     co_return Response::json(json::serialize(begun_json(*execution)) + "\n", 202);
   }
   std::string body = execution->answer;
-  co_return deps_.responses.respond(std::move(body));
+  co_return deps_.responses.respond(record.project, std::move(body));
 }
 
 asio::awaitable<void> ExecutionRoutes::run_job(Job job) {
   co_await extend_session(job);
   deps_.run_log.started(job.run);
-  routing::KeepingSink sink(deps_.memory_budget);
+  routing::KeepingSink sink(deps_.memory_budget, job.record.project);
   auto ran = co_await run_cell(job, sink);
   sessions::CellReport report = ran ? std::move(*ran) : report_of(ran.error());
   report.outcome.truncated = report.outcome.truncated || sink.truncated();
@@ -260,7 +260,7 @@ Task<Response> ExecutionRoutes::result_from_store(store::SessionRecord record,
   outcome.err = std::move(run->err);
   std::string body = co_await deps_.responses.with_output(record.project, std::move(run->answer),
                                                           std::move(outcome));
-  co_return deps_.responses.respond(std::move(body));
+  co_return deps_.responses.respond(record.project, std::move(body));
 }
 
 }  // namespace glovebox::sessions_api

@@ -27,7 +27,7 @@ constexpr std::uint64_t kVariablesOutput = 0;  // what is printed meanwhile is d
 constexpr milliseconds kVariablesTimeout{10'000};
 
 // The requested variables that exist, as JSON.
-asio::awaitable<json::value> read_variables(MemoryBudget& memory_budget,
+asio::awaitable<json::value> read_variables(MemoryBudget& memory_budget, std::string owner,
                                             std::shared_ptr<sessions::ContextTable> table,
                                             std::shared_ptr<sessions::Context> context,
                                             std::vector<std::string> names) {
@@ -38,7 +38,7 @@ asio::awaitable<json::value> read_variables(MemoryBudget& memory_budget,
   cell.code += "] if name in globals()}, default=str))";
   cell.timeout = kVariablesTimeout;
   cell.output_limit = kVariablesOutput;
-  routing::KeepingSink sink(memory_budget);
+  routing::KeepingSink sink(memory_budget, std::move(owner));
   const auto report =
       co_await table->run(context, std::move(cell), sink, sessions::never_cancelled());
   if (!report) co_return json::object();
@@ -124,7 +124,7 @@ Task<Response> ExecuteRoutes::run_python(Request& request, std::shared_ptr<node:
   cell.code = std::move(code.code);
   cell.stdin_text = std::move(code.stdin_text);
   cell.timeout = code.timeout.value_or(default_timeout);
-  routing::KeepingSink sink(deps_.memory_budget);
+  routing::KeepingSink sink(deps_.memory_budget, request.owner);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) co_return routing::refuse_gone_client();
   if (!report) co_return fail(std::move(report.error()));
@@ -135,8 +135,8 @@ Task<Response> ExecuteRoutes::run_python(Request& request, std::shared_ptr<node:
   if (!code.output_params) {
     end["result"] = std::move(value.result);
   } else if (!code.output_params->empty()) {
-    end["output_variables"] = co_await read_variables(deps_.memory_budget, table, context,
-                                                      std::move(*code.output_params));
+    end["output_variables"] = co_await read_variables(deps_.memory_budget, request.owner, table,
+                                                      context, std::move(*code.output_params));
   }
   std::string text = json::serialize(end) + "\n";
   Outcome outcome = std::move(report->outcome);
@@ -144,7 +144,7 @@ Task<Response> ExecuteRoutes::run_python(Request& request, std::shared_ptr<node:
   outcome.err = std::move(sink.err);
   std::string body =
       co_await deps_.responses.with_output(request.owner, std::move(text), std::move(outcome));
-  co_return deps_.responses.respond(std::move(body));
+  co_return deps_.responses.respond(request.owner, std::move(body));
 }
 
 }  // namespace glovebox::workspace

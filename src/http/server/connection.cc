@@ -408,6 +408,8 @@ AfterAnswer Connection::after_answer(const Exchanged& exchanged) const {
 }
 
 asio::awaitable<bool> Connection::send_response(Exchanged& exchanged, Response response) {
+  FairShare::Part held(server_->body_bytes, exchanged.owner);
+  hold_answer(response, held);
   if (response.problem) {
     response.body =
         error_body(response.problem->code, response.problem->message, exchanged.request.id);

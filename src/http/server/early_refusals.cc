@@ -56,6 +56,14 @@ Response refuse_request_for_now() {
       Response::refuse(503, "too_many_requests_in_progress", "too many requests in progress"));
 }
 
+void hold_answer(Response& response, FairShare::Part& held) {
+  constexpr std::size_t kSmallAnswer = 64 << 10;
+  if (response.body.size() <= kSmallAnswer || response.holds != nullptr) return;
+  if (held.may_grow()) return held.set(response.body.size());
+  response = with_retry_after(Response::refuse(
+      503, "too_many_answers", "too many large answers wait to be read; try again shortly"));
+}
+
 Response refuse_body_for_now() {
   return with_retry_after(Response::refuse(
       503, "too_many_bodies", "too many request bodies are buffered; try again shortly"));

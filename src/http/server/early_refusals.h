@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "http/message.h"
+#include "http/server/fair_share.h"
 
 namespace glovebox::http {
 
@@ -28,5 +29,8 @@ std::optional<Response> refuse_expectation(const Request& request);  // other th
 Response refuse_large_body(std::size_t limit);
 Response refuse_request_for_now();  // too many are served
 Response refuse_body_for_now();     // too many bodies are buffered
+// A large answer is in memory until the client has taken it: counts it, unless it has a claim of
+// its own, or refuses it in its place if its owner has too many.
+void hold_answer(Response& response, FairShare::Part& held);
 
 }  // namespace glovebox::http

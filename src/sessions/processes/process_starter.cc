@@ -111,8 +111,9 @@ void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session, wire::Pr
   asio::co_spawn(io_, std::move(writing), asio::detached);
 }
 
-Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(const std::optional<std::string>& given) {
-  std::shared_ptr<void> claim = memory_budget_.claim(given ? given->size() : 0);
+Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(const std::string& owner,
+                                                          const std::optional<std::string>& given) {
+  std::shared_ptr<void> claim = memory_budget_.claim(owner, given ? given->size() : 0);
   if (claim) return claim;
   return fail(Errc::kResourceExhausted, "too much input is waiting to be read; try again later");
 }

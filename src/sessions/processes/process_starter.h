@@ -39,7 +39,8 @@ class ProcessStarter {
                   std::string bytes, std::shared_ptr<void> claim);
   // Reserves server memory for the input of feed_stdin(); call it before the start.
   // kResourceExhausted: too much input is already waiting.
-  Result<std::shared_ptr<void>> claim_stdin(const std::optional<std::string>& given);
+  Result<std::shared_ptr<void>> claim_stdin(const std::string& owner,
+                                            const std::optional<std::string>& given);
 
  private:
   asio::io_context& io_;

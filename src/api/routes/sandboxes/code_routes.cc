@@ -105,7 +105,7 @@ Task<Response> run_cell(const CodeRoutes::Dependencies& deps, Request& request,
   }
   std::string body = co_await deps.responses.with_output(request.owner, std::move(end),
                                                          std::move(report->outcome));
-  co_return deps.responses.respond(std::move(body));
+  co_return deps.responses.respond(request.owner, std::move(body));
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ Task<Response> CodeRoutes::post_code(Request& request, ResponseWriter& writer) {
   CO_TRY(const auto context, co_await context_for(table, code));
   routing::AnswerForm form = routing::answer_form(request);
   if (form == routing::AnswerForm::kJson && code.stream) form = routing::AnswerForm::kLines;
-  const auto responder = make_responder(form, deps_.memory_budget, writer);
+  const auto responder = make_responder(form, deps_.memory_budget, request.owner, writer);
   co_return co_await run_cell(deps_, request, *responder, table, context, std::move(code.cell));
 }
 

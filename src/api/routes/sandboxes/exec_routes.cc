@@ -15,7 +15,7 @@ using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
-Task<Response> run_in_background(const ExecRoutes::Dependencies& deps,
+Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::string owner,
                                  std::shared_ptr<node::Session> session,
                                  sessions::ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
@@ -27,7 +27,7 @@ Task<Response> run_in_background(const ExecRoutes::Dependencies& deps,
                    "stdin: at most 1 MB for a background program; write the rest with "
                    "POST …/processes/{process}/stdin");
   }
-  CO_TRY(std::shared_ptr<void> claim, deps.processes.claim_stdin(given));
+  CO_TRY(std::shared_ptr<void> claim, deps.processes.claim_stdin(owner, given));
   CO_TRY(node::Session::Started started,
          co_await deps.processes.start_exec(session, std::move(exec),
                                             sessions::ExecKind::kBackground));
@@ -56,7 +56,7 @@ Task<Response> ExecRoutes::post_exec(Request& request, ResponseWriter&) {
   request.body = std::string();  // it can be large
   Result<Response> answer = fail(Errc::kInternal, "nothing was started");
   if (exec.background) {
-    answer = co_await run_in_background(deps_, std::move(session), std::move(exec));
+    answer = co_await run_in_background(deps_, request.owner, std::move(session), std::move(exec));
   } else {
     answer = co_await deps_.execs.run(request, std::move(session), std::move(exec));
   }

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "routing/query.h"
 #include "routing/sandbox_creation.h"
@@ -47,6 +48,38 @@ Result<bool> wants_stats(const http::Params& query) {
   if (asked == nullptr || *asked == "0") return false;
   if (*asked != "1") return fail(Errc::kInvalidArgument, "stats: must be 0 or 1");
   return true;
+}
+
+// The metadata of each sandbox may have 280 KB.
+constexpr std::size_t kLargeMetadata = 256 * 1024;
+
+std::size_t metadata_bytes(const store::SessionPage& page) {
+  std::size_t bytes = 0;
+  for (const store::SessionRecord& session : page.sessions) {
+    for (const auto& [key, value] : session.metadata) bytes += key.size() + value.size();
+  }
+  return bytes;
+}
+
+// `stats`: of each session of the page, or of none.
+std::string page_text(const store::SessionPage& page, const std::vector<json::object>& stats,
+                      bool with_project) {
+  json::array sandboxes;
+  for (std::size_t i = 0; i < page.sessions.size(); ++i) {
+    const store::SessionRecord& session = page.sessions[i];
+    json::object sandbox = sessions::sandbox_json(session);
+    if (with_project) sandbox["project"] = session.project;
+    if (!stats.empty()) sandbox["stats"] = stats[i];
+    sandboxes.push_back(std::move(sandbox));
+  }
+  json::object body{{"sandboxes", std::move(sandboxes)}};
+  body["next_cursor"] =
+      page.next_cursor.empty() ? json::value(nullptr) : json::value(page.next_cursor);
+  if (page.total) {
+    body["total"] = *page.total;
+    body["total_is_bounded"] = page.is_total_bounded;
+  }
+  return json::serialize(body) + "\n";
 }
 
 std::string requested_sandbox(const Request& request) { return std::string(request.param("id")); }
@@ -99,25 +132,21 @@ Task<Response> SandboxRoutes::list_sandboxes(Request& request, ResponseWriter&) 
   const store::Ask<store::SessionPage> ask = [&](store::Callback<store::SessionPage> done) {
     deps_.store.list_sessions(caller.project, filter, std::move(done));
   };
-  CO_TRY(const store::SessionPage page, co_await store::store_call(ask));
-  json::array sandboxes;
+  CO_TRY(store::SessionPage page, co_await store::store_call(ask));
+  std::vector<json::object> stats;
   for (const store::SessionRecord& session : page.sessions) {
-    json::object sandbox = sessions::sandbox_json(session);
-    if (caller.project == "*") sandbox["project"] = session.project;
-    if (with_stats) {
-      const auto entry = deps_.registry.find(session.project, session.id.str());
-      sandbox["stats"] = entry ? stats_json(entry->samples) : stats_json({});
-    }
-    sandboxes.push_back(std::move(sandbox));
+    if (!with_stats) break;
+    const auto entry = deps_.registry.find(session.project, session.id.str());
+    stats.push_back(entry ? stats_json(entry->samples) : stats_json({}));
   }
-  json::object body{{"sandboxes", std::move(sandboxes)}};
-  body["next_cursor"] =
-      page.next_cursor.empty() ? json::value(nullptr) : json::value(page.next_cursor);
-  if (page.total) {
-    body["total"] = *page.total;
-    body["total_is_bounded"] = page.is_total_bounded;
-  }
-  co_return Response::json(json::serialize(body) + "\n");
+  const bool is_large = metadata_bytes(page) > kLargeMetadata;
+  const bool with_project = caller.project == "*";
+  auto writing = [page = std::move(page), stats = std::move(stats), with_project] {
+    return page_text(page, stats, with_project);
+  };
+  if (!is_large) co_return deps_.responses.respond(request.owner, writing());
+  std::string body = co_await deps_.worker.run(request.owner, std::move(writing));
+  co_return deps_.responses.respond(request.owner, std::move(body));
 }
 
 Task<Response> SandboxRoutes::get_sandbox(Request& request, ResponseWriter&) {

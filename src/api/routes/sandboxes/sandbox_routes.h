@@ -5,8 +5,10 @@
 
 #include "http/message.h"
 #include "routing/authenticator.h"
+#include "routing/large_responses.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_creation.h"
+#include "routing/worker.h"
 #include "sessions/session_lifecycle.h"
 #include "sessions/session_registry.h"
 #include "store/store.h"
@@ -22,6 +24,8 @@ class SandboxRoutes {
     store::Store& store;
     sessions::SessionRegistry& registry;
     sessions::SessionLifecycle& lifecycle;
+    routing::LargeResponses& responses;
+    routing::Worker& worker;
   };
   explicit SandboxRoutes(Dependencies dependencies) : deps_(dependencies) {}
 
