@@ -1,4 +1,5 @@
 """take_job() of the native part: the same job as runner.py's parser reads, whatever the bytes are."""
+import ctypes.util
 import json
 import os
 import random
@@ -6,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -53,6 +55,35 @@ class NativePart(unittest.TestCase):
         # No versions ("fork@GLIBC_2.2.5"): of any C library.
         self.assertEqual(others, {"fork", "vfork", "setenv"})
         self.assertIn("PyErr_SetObject", names, "the control: names are read")
+        return names - others
+
+    @unittest.skipUnless(shutil.which("musl-gcc"), "musl-tools is not installed")
+    def test_a_program_that_is_linked_to_musl_loads_it(self):
+        names = self.test_it_needs_no_library_and_of_the_interpreters_only_what_every_one_has()
+        # In the interpreter's place: everything of it, and all of it does nothing.
+        is_data = re.compile(r"PyExc_|_Py_.*Struct$|Py.*_Type$")
+        made = ["void* %s[64];" % name if is_data.match(name) else "void* %s(void) { return 0; }" % name
+                for name in sorted(names - {"PyModule_Create2"})]
+        program = "\n".join(["#include <dlfcn.h>", "#include <stdio.h>", "#include <sys/prctl.h>", *made]) + """
+void* PyModule_Create2(void) { return (void*)42; }
+int main(int count, char** words) {
+  void* module = dlopen(words[1], RTLD_NOW);
+  void* (*init)(void) = module ? (void* (*)(void))dlsym(module, "PyInit__glovebox_zygote") : 0;
+  if (init == 0) return puts(dlerror()), 1;
+  long made = (long)init();
+  printf("%ld %d\\n", made, prctl(PR_GET_DUMPABLE));
+  return 0;
+}
+"""
+        with tempfile.TemporaryDirectory(prefix="gbx-test-") as place:
+            path = os.path.join(place, "program")
+            subprocess.run(["musl-gcc", "-fno-builtin", "-w", "-rdynamic", "-x", "c", "-", "-o", path], input=program, text=True, check=True)
+            for module, status in ((MODULE, 0), (ctypes.util.find_library("z"), 1)):
+                done = subprocess.run([path, module], capture_output=True, text=True, env={})
+                # The control: a library that is linked to glibc does not load. Ours begins with being unreadable.
+                self.assertEqual(done.returncode, status, done)
+                if status == 0:
+                    self.assertEqual(done.stdout, "42 0\n")
 
 
 @unittest.skipIf(not MODULE, "GBX_ZYGOTE_MODULE does not say where the native part is")
