@@ -117,16 +117,12 @@ void set_owner(RunPlan& plan, const store::Principal& who) {
   }
 }
 
-std::string code_in(const Response& refusal) {
-  return refusal.problem ? refusal.problem->code : "internal";
-}
-
 }  // namespace
 
 Task<Response> RunFlow::refuse(RunResponder& responder, const RunHeader& run, Response refusal,
                                Error error) {
   std::string event = routing::error_event_json(refusal, error.message(), run.request_id);
-  deps_.log.failed(run, code_in(refusal), error.message());
+  deps_.log.failed(run, routing::code_of(refusal), error.message());
   co_return co_await responder.refuse(std::move(refusal), std::move(event));
 }
 

@@ -180,7 +180,7 @@ const STATES = {
     await settled(page);
     await page.keyboard.press("Control+k");
     await page.keyboard.type("zzzz");
-    await page.getByText("Nothing is called that.").waitFor();
+    await page.getByText("Nothing matches.").waitFor();
     return () => page.keyboard.press("Escape");
   },
   async "a notice at the bottom"(page) {

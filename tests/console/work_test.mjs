@@ -264,7 +264,7 @@ test("the policy of a sandbox is changed, and holds at once", () => withSandbox(
   await page.getByLabel("Network").selectOption("https-only");
   await page.getByLabel("But never").fill("example.org");
   await page.getByRole("button", { name: "Save" }).click();
-  await toast(page, "The policy holds.");
+  await toast(page, "Policy saved.");
   const { net } = await api("GET", "/v1/sandboxes/" + sandbox.id);
   assert.deepEqual([net.base, net.deny], ["https-only", ["example.org"]]);
 }), { profile: { net: { base: "none", allow: ["example.com:443"] } } }));

@@ -1,4 +1,4 @@
-// Terminals of a sandbox: each is a shell that goes on when nobody looks, and is found again after a reload.
+// Terminals of a sandbox: each is a shell that goes on when the page is left, and is found again after a reload.
 import { html, signal, useEffect, useRef, useSignal } from "../../html.js";
 import { t } from "../../texts.js";
 import { ask, closeSocket, get, openSocket, scope } from "../../api.js";
