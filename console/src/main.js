@@ -104,19 +104,30 @@ function askAboutLink(link) {
   confirm({ title: t.signin.by_link, text: t.signin.by_link_text(key.name || key.id, mine), verb: t.signin.by_link_verb, danger: false, careful: true, action: () => signIn({ link }) });
 }
 
-async function start() {
-  startTheme();
-  // A link that signs in leaves the address before anything else is done with it.
+// A link that signs in leaves the address before anything else is done with it.
+function takeLink() {
   const link = new URLSearchParams(location.hash.slice(1)).get("link");
   if (link) history.replaceState(null, "", location.pathname + location.search);
+  return link;
+}
+
+async function follow(link) {
+  if (link && session.value?.signed_in) askAboutLink(link);
+  else if (link) await signIn({ link });
+}
+
+async function start() {
+  startTheme();
+  const link = takeLink();
+  // In an address that was put into a tab of the console, nothing is loaded anew.
+  window.addEventListener("hashchange", () => { follow(takeLink()).catch(complain); });
   startRouter();
   const wanted = remembered("glovebox.project");
   if (wanted) project.value = wanted;
   render(html`<${App} />`, document.getElementById("app"));
   try {
     await loadSession();
-    if (link && session.value.signed_in) askAboutLink(link);
-    else if (link) await signIn({ link });
+    await follow(link);
   } catch (error) {
     if (session.value === null) session.value = { signed_in: false, reason: null, failed: true };
     complain(error);

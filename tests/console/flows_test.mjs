@@ -53,6 +53,16 @@ test("a one-time link signs in once, and leaves the address", async () => {
   });
 });
 
+test("a link that is put into the address of an open console signs in, too", async () => withPerson(async (one) => {
+  const page = await one.context.newPage();
+  await page.goto(URL_ + "/console/");
+  await page.locator(".signin").waitFor();
+  const { path } = await api("POST", "/console/links", {});
+  await page.evaluate((to) => { location.href = to; }, URL_ + path);
+  await page.locator("#page-title", { hasText: "Overview" }).waitFor();
+  assert.equal(await page.evaluate(() => location.hash), "");
+}));
+
 test("a session that ended elsewhere ends here, and the page is kept", () => withPerson(async (one) => {
   one.expect(/401/);
   one.expect(/WebSocket/);
