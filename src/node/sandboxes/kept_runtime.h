@@ -33,8 +33,8 @@ struct KeptRuntime {
   static constexpr std::chrono::milliseconds kToTakeCall{1500};
   // Whether it has read nothing of a record of which so much was written.
   static bool has_read_nothing(const WatchedFd& calls, std::size_t written);
-  // The same when its sandbox is being ended, once nobody can read any more: the call has not
-  // begun, and will not.
+  // The same when its sandbox is being ended, once no process of the guest is left: the call has
+  // not begun, and will not.
   static boost::asio::awaitable<bool> never_read(boost::asio::io_context& io,
                                                  const WatchedFd& calls, std::size_t written);
   // Whether it has said nothing since its last call; what it said would be the next one's output.
