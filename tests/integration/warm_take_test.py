@@ -106,7 +106,7 @@ class Takes(warm.TestCase):
         sandbox = self.client.create_patiently()
         sandbox.run("print(1)")
         sandbox.send(warm.JOB_CHUNK, wire.text(warm.job("print(2)")))
-        sandbox.send(warm.START_JOB)
+        sandbox.send(warm.START_JOB, warm.ENDS_AFTER_IT)
         try:
             answer = sandbox.link.recv(1000)
         except ConnectionResetError:
@@ -126,7 +126,7 @@ class Takes(warm.TestCase):
     def test_nothing_on_its_socket_is_looked_at_before(self):
         sandbox = self.client.create_patiently()
         sandbox.send(warm.JOB_CHUNK, wire.text(warm.job("print('early')")))
-        sandbox.send(warm.START_JOB)
+        sandbox.send(warm.START_JOB, warm.ENDS_AFTER_IT)
         sandbox.link.settimeout(0.3)
         with self.assertRaises(TimeoutError):
             sandbox.link.recv(100)

@@ -16,8 +16,9 @@ import sealed
 IDLE, STARTING, READY, FAILED, REMOVED = 1, 2, 3, 4, 5
 UNAVAILABLE, TIMEOUT = 7, 8
 EXITED, DESTROYED, WALL_TIMEOUT, CPU_TIMEOUT = 1, 2, 3, 4
-GUEST_PROTOCOL = 3
+GUEST_PROTOCOL = 4
 PUT_FILE, GET_FILE, FILE_CHUNK, FILE_END, START, SIGNAL, RESIZE, JOB_CHUNK, START_JOB = range(1, 10)
+ENDS_AFTER_IT = b"\0"  # of a job: its interpreter does not stay for further calls
 FILE_STORED, FILE_FAILED, STARTED, START_FAILED, PROGRAM_EXITED = range(65, 70)
 CHUNK = 64 * 1024
 ENV = ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user"]
@@ -251,7 +252,7 @@ class Sandbox:
         whole = job(code, **more)
         for at in range(0, len(whole), CHUNK):
             self.send(JOB_CHUNK, wire.text(whole[at:at + CHUNK]))
-        self.send(START_JOB)
+        self.send(START_JOB, ENDS_AFTER_IT)
         return self.started()
 
     def started(self):
