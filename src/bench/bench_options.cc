@@ -18,6 +18,7 @@ Effort quick_effort() {
   effort.cold = 4;
   effort.shell = 20;
   effort.bursts = 1;
+  effort.batches = 1;
   effort.load_ms = 1'000;
   effort.sessions = 10;
   effort.sessions_paced = 5;

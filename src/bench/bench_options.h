@@ -22,6 +22,7 @@ struct Effort {
   unsigned cold = 15;
   unsigned shell = 100;
   unsigned bursts = 2;
+  unsigned batches = 3;      // of a thousand runs
   unsigned load_ms = 3'000;  // 16 clients; two loops of bwrap
   unsigned sessions = 40;    // created back to back
   unsigned sessions_paced = 15;

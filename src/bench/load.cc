@@ -53,6 +53,35 @@ bool Caller::call(const Job& job, bool* is_warm) {
   return is_right;
 }
 
+unsigned Caller::call_batch(const Job& job, unsigned inputs) {
+  std::string body = job.body + ",\"parallel\":16,\"inputs\":[{}";
+  for (unsigned i = 1; i < inputs; ++i) body += ",{}";
+  http::ClientRequest request{.method = http::Method::kPost,
+                              .target = "/v1/run/batch",
+                              .headers = {{"Content-Type", "application/json"}},
+                              .body = body + "]}"};
+  if (!key_.empty()) request.headers.add("X-API-Key", key_);
+  const auto response = client_.send(request);
+  if (!response || response->status != 200) {
+    last_problem_ = response ? std::to_string(response->status) + ": " + response->body
+                             : response.error().message();
+    return 0;
+  }
+  unsigned right = 0;
+  const std::string wanted = "\"stdout\":\"" + job.answer + "\"";
+  for (std::size_t at = 0; at < response->body.size();) {
+    const std::size_t end = std::min(response->body.find('\n', at), response->body.size());
+    const std::string_view line = std::string_view(response->body).substr(at, end - at);
+    if (line.find(wanted) != line.npos && line.find(job.also) != line.npos) {
+      ++right;
+    } else {
+      last_problem_ = line;
+    }
+    at = end + 1;
+  }
+  return right;
+}
+
 std::string Caller::get(const std::string& target) {
   http::ClientRequest request;
   request.target = target;
@@ -111,6 +140,24 @@ Round call_from_many(const client::ServerLocation& location, const Job& job, uns
   }
   all.runs = all.ms.size();
   return all;
+}
+
+Round call_batches(const client::ServerLocation& location, const Job& job, unsigned inputs,
+                   unsigned requests) {
+  constexpr milliseconds kBatchTime{120'000};
+  Round round;
+  Caller caller(location, kBatchTime);
+  (void)caller.get("/health");
+  const auto began = Clock::now();
+  for (unsigned i = 0; i < requests && !interrupted; ++i) {
+    const auto request_began = Clock::now();
+    const unsigned right = caller.call_batch(job, inputs);
+    round.runs += right;
+    round.errors += inputs - right;
+    if (right == inputs) round.ms.push_back(ms_since(request_began));
+  }
+  round.seconds = ms_since(began) / 1000;
+  return round;
 }
 
 Round call_at_once(const client::ServerLocation& location, const Job& job, unsigned calls,

@@ -31,6 +31,8 @@ class Caller {
 
   // True: the result was as expected. `is_warm`, if given: whether the sandbox was started before.
   bool call(const Job& job, bool* is_warm = nullptr);
+  // A request for so many runs; how many of them had the expected result.
+  unsigned call_batch(const Job& job, unsigned inputs);
   // The body of a GET that succeeded, else "".
   std::string get(const std::string& target);
   const std::string& last_problem() const { return last_problem_; }
@@ -45,6 +47,10 @@ Round call_in_turn(const client::ServerLocation& location, const Job& job, unsig
                    std::chrono::milliseconds pause);
 Round call_from_many(const client::ServerLocation& location, const Job& job, unsigned clients,
                      std::chrono::milliseconds time);
+// Requests for `inputs` runs each, of which 16 are made at a time; each time is that of a whole
+// request. The job's body is that of a run without its end; its inputs follow.
+Round call_batches(const client::ServerLocation& location, const Job& job, unsigned inputs,
+                   unsigned requests);
 // Each time is that of the last response of a burst.
 Round call_at_once(const client::ServerLocation& location, const Job& job, unsigned calls,
                    unsigned bursts);

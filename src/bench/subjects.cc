@@ -1,5 +1,7 @@
 #include "bench/subjects.h"
 
+#include <tuple>
+
 #include "bench/baselines.h"
 #include "bench/load.h"
 
@@ -15,6 +17,16 @@ constexpr milliseconds kTemplateWarmTimeout{30'000};
 const Job kHello{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
 const Job kReused{R"j({"language":"python","code":"print(1+1)","profile":{"reuse":"sandbox"}})j",
                   R"(2\n)", R"("reused":)"};
+const Job kSharing{
+    R"j({"language":"python","code":"print(1+1)","profile":{"reuse":"interpreter"}})j", R"(2\n)",
+    R"("reused":)"};
+const Job kReusedBatch{
+    R"j({"language":"python","code":"print(1+1)","profile":{"reuse":"sandbox"})j", R"(2\n)",
+    R"("reused":)"};
+const Job kSharingBatch{
+    R"j({"language":"python","code":"print(1+1)","profile":{"reuse":"interpreter"})j", R"(2\n)",
+    R"("reused":)"};
+constexpr unsigned kBatchInputs = 1000;
 const Job kCold{R"j({"language":"python","code":"print(1+1)","cold":true})j", R"(2\n)"};
 // The request of the Python SDK for a small function; its tests compare the two.
 const Job kFunction{
@@ -91,6 +103,12 @@ std::vector<Subject> make_subjects(const client::ServerLocation& location, const
                        location, kReused, Begin::kWarm, in_turn(kReused, effort.back_to_back, 0)));
   all.push_back(served(make_row("reuse-sandbox-paced", "python-paced"), location, kReused,
                        Begin::kWarm, in_turn(kReused, effort.paced, 10)));
+  all.push_back(served(
+      make_row("reuse-interpreter-back-to-back", "bwrap-python",
+               {.kind = Bar::Kind::kP50AtMost, .value = 0.5, .tail = 0, .text = "p50 <= 0.5 ms"}),
+      location, kSharing, Begin::kWarm, in_turn(kSharing, effort.back_to_back, 0)));
+  all.push_back(served(make_row("reuse-interpreter-paced", "python-paced"), location, kSharing,
+                       Begin::kWarm, in_turn(kSharing, effort.paced, 10)));
   all.push_back(served(make_row("python-cold", "bwrap-python"), location, kCold, Begin::kFresh,
                        in_turn(kCold, effort.cold, 10)));
 
@@ -125,11 +143,35 @@ std::vector<Subject> make_subjects(const client::ServerLocation& location, const
   all.push_back(served(std::move(reusing), location, kReused, Begin::kWarm, [&location, load_time] {
     return call_from_many(location, kReused, kClients, load_time);
   }));
+  Row sharing = make_row(
+      "reuse-interpreter-16-clients", "bwrap-two-loops",
+      {.kind = Bar::Kind::kRatioAtLeast, .value = 15, .tail = 0, .text = "per second >= 15"});
+  sharing.measure = Measure::kRate;
+  all.push_back(served(
+      std::move(sharing), location, kSharing, Begin::kWarm,
+      [&location, load_time] { return call_from_many(location, kSharing, kClients, load_time); }));
+  for (const auto& [name, once, job] :
+       {std::tuple("batch-sandbox-1000", kReused, kReusedBatch),
+        std::tuple("batch-interpreter-1000", kSharing, kSharingBatch)}) {
+    Row batch = make_row(name, "bwrap-two-loops");
+    batch.measure = Measure::kRate;
+    all.push_back(served(std::move(batch), location, once, Begin::kWarm,
+                         [&location, job = job, requests = effort.batches] {
+                           return call_batches(location, job, kBatchInputs, requests);
+                         }));
+  }
   const unsigned bursts = effort.bursts;
   all.push_back(served(
       make_row(
           "python-burst-100", "",
           {.kind = Bar::Kind::kP99AtMost, .value = 250, .tail = 0, .text = "the last <= 250 ms"}),
+      location, kHello, Begin::kWarm,
+      [&location, bursts] { return call_at_once(location, kHello, kBurst, bursts); }));
+  // Its pool has grown for the first one.
+  all.push_back(served(
+      make_row(
+          "python-burst-100-again", "",
+          {.kind = Bar::Kind::kP50AtMost, .value = 180, .tail = 0, .text = "the last <= 180 ms"}),
       location, kHello, Begin::kWarm,
       [&location, bursts] { return call_at_once(location, kHello, kBurst, bursts); }));
 
