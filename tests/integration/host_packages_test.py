@@ -80,7 +80,7 @@ class HostPackages(packaged.Packaged):
             # Root's go below /usr/local, where every user finds them.
             session.shell("pip uninstall -q -y mine")
             built = session.shell(f"sudo {install} && python3 -c 'import mine; print(mine.__file__)' && sudo pip uninstall -q -y mine && "
-                                  "python3 -c 'import mine'")
+                                  "cd / && python3 -c 'import mine'")
             self.assertRegex(built["stdout"], r"\A7\n/usr/local/lib/\S+/mine.py\n\Z", built)
             self.assertIn("No module named 'mine'", built["stderr"])
 

@@ -55,6 +55,7 @@ class Cli(Typed):
         for words, status in ((["exec", one, "--", "true"], 125), (["exec", "--json", one, "true"], 125), (["code", one, "-c", "1"], 125),
                               (["code", "--json", one, "-c", "1"], 125), (["cp", f"{one}:/etc/hostname", "-"], 1), (["cp", "-", f"{one}:x"], 1)):
             self.assertEqual(self.glovebox(*words, status=status).stderr.decode(), f"glovebox: {said}\n", words)
+        self.assertEqual(self.json_of("sandbox", "resume", one)["state"], "running")
         for words in (["exec", "--resume", one, "echo", "awake"], ["exec", "--resume", one, "--shell", "echo awake"],
                       ["code", "--resume", one, "-c", "print('awake')"], ["cp", "--resume", f"{one}:awake", "-"]):
             if words[0] == "cp":
