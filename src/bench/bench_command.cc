@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <optional>
 
 #include "bench/bench_options.h"
 #include "bench/bench_server.h"
 #include "bench/dialect_subjects.h"
-#include "bench/image_subjects.h"
 #include "bench/load.h"
 #include "bench/network_fixture.h"
 #include "bench/network_subjects.h"
@@ -75,7 +73,6 @@ struct OwnServer {
   const BenchServer& server;
   const MeasuredServer& network;
   const PackageFixture& packages;
-  const ImageFixture* images;  // null: images are not measured
 };
 
 // `own` is null for a server that was running before.
@@ -110,14 +107,6 @@ int measure_at(const BenchOptions& options, const client::ServerLocation& locati
       subjects.push_back(std::move(one));
     }
   }
-  if (options.measures_images) {
-    const std::function<pid_t()> launcher =
-        own != nullptr ? [own] { return own->server.launcher_pid(); } : std::function<pid_t()>();
-    for (Subject& one : make_image_subjects(location, own != nullptr ? own->images : nullptr,
-                                            launcher, options.effort)) {
-      subjects.push_back(std::move(one));
-    }
-  }
   const std::vector<Row> rows = measure(std::move(subjects), location, options.effort.rounds);
   if (interrupted) return kExitInterrupted;
   return report(options, rows);
@@ -143,13 +132,7 @@ int measure_own_server(const BenchOptions& bench) {
   const NetworkFixture network = bench.measures_network ? NetworkFixture::make() : NetworkFixture();
   const PackageFixture packages =
       bench.measures_dependencies ? PackageFixture::make(bench.effort) : PackageFixture();
-  const std::unique_ptr<ImageFixture> images =
-      bench.measures_images ? ImageFixture::make() : nullptr;
   std::vector<std::string> settings = network.settings();
-  if (images != nullptr) {
-    const std::vector<std::string> more = images->settings();
-    settings.insert(settings.end(), more.begin(), more.end());
-  }
   // A thousand of them at once, which do nothing.
   settings.emplace_back("sessions.overcommit=40");
   const auto server = BenchServer::start(settings, packages.environment());
@@ -157,7 +140,7 @@ int measure_own_server(const BenchOptions& bench) {
   const MeasuredServer measured{.location = server->location(),
                                 .fixture = network,
                                 .gateway_pid = [&server] { return server->gateway_pid(); }};
-  const OwnServer own{*server, measured, packages, images.get()};
+  const OwnServer own{*server, measured, packages};
   return measure_at(bench, server->location(), &own);
 }
 

@@ -29,7 +29,6 @@ Effort quick_effort() {
   effort.connects = 30;
   effort.beside_ms = 1'000;
   effort.sets = 3;
-  effort.alike = 10;
   return effort;
 }
 
@@ -47,8 +46,7 @@ options::CommandLine bench_command_line(BenchOptions& bench) {
                   {{"--quick", "", "run one short round; the figures are rough", &bench.quick},
                    {"--only", "GROUP",
                     "measure only runs, sessions, dialects (other clients' APIs beside /v1), "
-                    "dependencies (downloads three packages from your index), images or network "
-                    "(only with "
+                    "dependencies (downloads three packages from your index) or network (only with "
                     "a server of its own)",
                     &bench.only},
                    {"--rounds", "N", "number of rounds (default 3); p99 is that of the best round",
@@ -73,12 +71,11 @@ options::CommandLine bench_command_line(BenchOptions& bench) {
 Result<> check_bench_options(BenchOptions& bench) {
   const std::string& only = bench.only;
   const bool is_known = only.empty() || only == "runs" || only == "sessions" ||
-                        only == "dialects" || only == "network" || only == "dependencies" ||
-                        only == "images";
+                        only == "dialects" || only == "network" || only == "dependencies";
   if (!is_known) {
-    return fail(Errc::kInvalidArgument,
-                "--only must be runs, sessions, dialects, network, dependencies or images, not '" +
-                    only + "'");
+    return fail(
+        Errc::kInvalidArgument,
+        "--only must be runs, sessions, dialects, network or dependencies, not '" + only + "'");
   }
   if (only == "network" && !(bench.server.url.empty() && bench.server.data_dir.empty())) {
     return fail(Errc::kInvalidArgument,
@@ -105,7 +102,6 @@ Result<> check_bench_options(BenchOptions& bench) {
   bench.measures_dialects = only.empty() || only == "dialects";
   bench.measures_network = only.empty() || only == "network";
   bench.measures_dependencies = only.empty() || only == "dependencies";
-  bench.measures_images = only.empty() || only == "images";
   if (bench.quick) bench.effort = quick_effort();
   if (!bench.rounds.empty()) {
     TRY(const std::uint64_t count, options::parse_count(bench.rounds, "--rounds", kMostRounds));

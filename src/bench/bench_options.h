@@ -35,8 +35,6 @@ struct Effort {
   unsigned connects = 100;     // new connections
   unsigned beside_ms = 4'000;  // measured beside a sandbox that floods
   unsigned sets = 50;          // package sets, all at once
-  unsigned pulls = 1;          // of an image of 200 MB
-  unsigned alike = 100;        // sandboxes of one image, and as many of the host
 };
 
 struct BenchOptions {
@@ -57,7 +55,6 @@ struct BenchOptions {
   bool measures_dialects = true;
   bool measures_network = true;  // needs a server of its own
   bool measures_dependencies = true;
-  bool measures_images = true;
 };
 
 // `bench` must outlive the parsing.

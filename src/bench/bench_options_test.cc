@@ -43,15 +43,13 @@ TEST(BenchOptions, RoundsOverrideQuick) {
 TEST(BenchOptions, OnlySelectsOneGroup) {
   const auto all = parse({}).value();
   EXPECT_TRUE(all.measures_runs && all.measures_sessions && all.measures_dialects &&
-              all.measures_network && all.measures_dependencies && all.measures_images);
+              all.measures_network && all.measures_dependencies);
   const auto network = parse({"--only", "network"}).value();
   EXPECT_TRUE(network.measures_network);
   EXPECT_FALSE(network.measures_runs || network.measures_sessions || network.measures_dialects ||
                network.measures_dependencies);
   const auto dependencies = parse({"--only", "dependencies"}).value();
   EXPECT_TRUE(dependencies.measures_dependencies);
-  EXPECT_FALSE(dependencies.measures_images);
-  EXPECT_TRUE(parse({"--only", "images"}).value().measures_images);
   EXPECT_FALSE(dependencies.measures_runs || dependencies.measures_sessions ||
                dependencies.measures_network);
 }

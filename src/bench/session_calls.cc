@@ -106,25 +106,6 @@ Round SessionCalls::create_in_turn(unsigned calls, milliseconds pause,
   return round;
 }
 
-Round SessionCalls::create_and_keep(unsigned calls, std::string_view body) {
-  Round round;
-  http::Client client = connect();
-  for (unsigned i = 0; i < calls && !interrupted; ++i) {
-    const auto began = Clock::now();
-    std::string id = create(client, body);
-    const double took = ms_since(began);
-    if (id.empty()) {
-      ++round.errors;
-      round.note = last_problem_;
-      continue;
-    }
-    round.ms.push_back(took);
-    alive_.push_back(std::move(id));
-  }
-  round.runs = round.ms.size();
-  return round;
-}
-
 Round SessionCalls::create_at_once(unsigned calls) {
   std::vector<Round> parts(calls);
   std::vector<std::string> ids(calls);

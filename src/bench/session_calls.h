@@ -29,8 +29,6 @@ class SessionCalls {
   Round create_in_turn(unsigned calls, std::chrono::milliseconds pause,
                        std::string_view template_name);
   Round create_at_once(unsigned calls);
-  // Of this body; they live until end_all().
-  Round create_and_keep(unsigned calls, std::string_view body);
   // Creation of a context together with its first result.
   Round first_cells(unsigned calls);
   Round next_cells(unsigned calls);

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 
-from image_archives import BUSYBOX, Layer, busybox_layer
+from image_archives import BUSYBOX, busybox_layer
 
 PREFIX = "app"  # below it: bin/python3, lib/python3.X
 # Not needed by what the tests run, and most of its size.
