@@ -240,6 +240,8 @@ void restrict_answer(http::Headers& headers, std::string_view prefix, RoutedBy r
 }
 
 void restrict_cookies(http::Headers& headers) {
+  // Its "cookies" are those of the registrable domain, the console's session among them.
+  headers.remove("Clear-Site-Data");
   http::Headers kept;
   for (const auto& [name, value] : headers) {
     if (!http::header_list_contains(name, "Set-Cookie")) {

@@ -74,7 +74,8 @@ class PortProxy {
 // an opaque origin, and prepends `prefix` to a Location.
 void restrict_answer(http::Headers& headers, std::string_view prefix,
                      RoutedBy routed_by = RoutedBy::kPath);
-// For RoutedBy::kHost: restricts cookies to the host name that set them.
+// For RoutedBy::kHost: restricts cookies to the host name that set them, and removes what would
+// clear those of the whole domain.
 void restrict_cookies(http::Headers& headers);
 
 // {"sandboxId","message","port"?,"code"}, as clients of a sandbox's own address expect.

@@ -294,5 +294,13 @@ TEST_F(PortProxyTest, CookiesOfAHostNameStayWithIt) {
               IsEmpty());
 }
 
+TEST_F(PortProxyTest, AGuestClearsNoCookiesOfTheDomain) {
+  for (const RoutedBy routed_by : {RoutedBy::kHost, RoutedBy::kPath}) {
+    const http::Headers headers =
+        answered({{"Clear-Site-Data", "\"cookies\""}, {"clear-site-data", "\"*\""}}, routed_by);
+    EXPECT_THAT(values_of(headers, "Clear-Site-Data"), IsEmpty());
+  }
+}
+
 }  // namespace
 }  // namespace glovebox::routing

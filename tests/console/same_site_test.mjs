@@ -1,6 +1,11 @@
 // A guest's page at PORT-ID.DOMAIN is on the same site as the console at DOMAIN: a browser sends cookies with
 // what it asks for, and lets it set cookies for the domain. Over HTTPS, with the browser's own rules.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { KEY, URL_, api, at, endSandbox, exec, newSandbox, person, settled, until, write } from "./browser.mjs";
 
@@ -143,4 +148,56 @@ test("nothing of this is signed in by a key in an address", async () => {
   const seen = await page.evaluate(() => performance.getEntriesByType("resource").map((entry) => entry.name).join(" ") + location.href + document.cookie);
   assert.ok(!seen.includes(KEY) && !seen.includes("__Host-"));
   await one.close();
+});
+
+test("a guest's answer does not clear the cookies of the domain", () => withGuestPage(async ({ one, sandbox, origin }) => {
+  const page = await at(one, "/runs");
+  await settled(page);
+  const guest = await guestPage(one, origin), cookies = async () => (await one.context.cookies(URL_ + "/")).map((cookie) => cookie.name);
+  await guest.evaluate((domain) => { document.cookie = `kept=1; Domain=${domain}; Path=/; Secure`; }, DOMAIN);
+  assert.deepEqual((await cookies()).sort(), ["__Host-glovebox", "kept"]);
+  await write(sandbox.id, "/home/user/clearing.py", `import http.server
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Clear-Site-Data", '"cookies"')
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        self.wfile.write(b"asked to clear")
+http.server.HTTPServer(("0.0.0.0", 8001), Answer).serve_forever()
+`);
+  await exec(sandbox.id, "exec python3 clearing.py", { background: true });
+  const other = origin.replace("8000-", "8001-"), tab = await one.context.newPage();
+  await until(async () => {
+    await tab.goto(other + "/").catch(() => {});
+    return tab.getByText("asked to clear").isVisible();
+  }, "the answer that asks to clear");
+  assert.deepEqual((await cookies()).sort(), ["__Host-glovebox", "kept"]);
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.locator(".signin").count(), 0);
+}));
+
+test("control: the browser clears cookies where an answer asks for it", async () => {
+  const place = mkdtempSync(join(tmpdir(), "gbx-control-")), [key, cert] = ["key.pem", "cert.pem"].map((name) => join(place, name));
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=control"], { stdio: "ignore" });
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    if (request.url === "/clear") response.setHeader("Clear-Site-Data", '"cookies"');
+    if (request.url === "/set") response.setHeader("Set-Cookie", "kept=1; Secure; Path=/");
+    response.end("x");
+  });
+  rmSync(place, { recursive: true });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const one = await person(), page = await one.context.newPage(), there = `https://127.0.0.1:${server.address().port}`;
+  one.expect(/.*/s);
+  try {
+    await page.goto(there + "/set");
+    assert.equal((await one.context.cookies(there)).length, 1);
+    await page.goto(there + "/clear");
+    assert.deepEqual(await one.context.cookies(there), []);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  await one.context.close();
 });
