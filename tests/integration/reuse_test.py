@@ -462,7 +462,7 @@ print("got", got)
     def test_refusals(self):
         code = {"language": "python", "code": "1"}
         cases = [
-            ({**code, "profile": {"reuse": "always"}}, "must be never or sandbox"),
+            ({**code, "profile": {"reuse": "always"}}, "must be never, sandbox or interpreter"),
             ({**code, "profile": REUSE, "cold": True}, "cold"),
             ({"command": ["true"], "profile": REUSE}, "only Python code"),
             ({"language": "shell", "code": "true", "profile": REUSE}, "only Python code"),
