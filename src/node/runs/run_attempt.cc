@@ -28,8 +28,6 @@ constexpr milliseconds kFloodPause{20};
 // Pipes close when the sandbox has ended; the bound covers what we did not foresee.
 constexpr milliseconds kDrainTime{1000};
 constexpr milliseconds kEndReportTime{1000};
-// An interpreter that waits for its next call takes it at once, also on a busy host.
-constexpr milliseconds kToTakeCall{1500};
 
 std::chrono::microseconds between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
@@ -113,7 +111,7 @@ void RunAttempt::continue_with(KeptRuntime kept) {
   sink_.set_may_have_run(true);
   kept.wake(signal_, stdin_, pipes_);
   handed_over_ = started_ = now();
-  take_call_by_ = started_ + kToTakeCall;
+  take_call_by_ = started_ + KeptRuntime::kToTakeCall;
   report_.outcome.setup = between(asked_, started_);
 }
 
@@ -282,16 +280,15 @@ Task<> RunAttempt::stream() {
     if (now() >= deadline_ + context_.options.backstop) break;
     if (take_call_by_ && now() >= *take_call_by_) {
       take_call_by_.reset();
-      // Its last call said that it had ended, and has not. This one has not begun.
       if (stdin_ && KeptRuntime::has_read_nothing(stdin_, stdin_at_)) {
-        sink_.set_may_have_run(false);
-        may_retry_ = true;
+        sandbox_->begin_destroy();
+        may_retry_ = co_await KeptRuntime::never_read(context_.io, stdin_, stdin_at_);
+        if (may_retry_) sink_.set_may_have_run(false);
         co_return fail(Errc::kUnavailable, "the interpreter does not take its call");
       }
     }
-    Clock::time_point until = drain_until.value_or(deadline_);
-    if (take_call_by_) until = std::min(until, *take_call_by_);
-    co_await wait_until(until);
+    const Clock::time_point until = drain_until.value_or(deadline_);
+    co_await wait_until(std::min(until, take_call_by_.value_or(until)));
   }
   std::vector<std::string> last = results_.finish();
   co_await deliver_results(std::move(last));

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 // It looks at /proc, at most.
 constexpr std::chrono::seconds kToLook{2};
+constexpr std::chrono::seconds kToEnd{2};
 
 }  // namespace
 
@@ -45,6 +47,21 @@ bool KeptRuntime::has_read_nothing(const WatchedFd& calls, std::size_t written) 
   int unread = 0;
   return ::ioctl(calls.fd(), FIONREAD, &unread) == 0 && unread >= 0 &&
          static_cast<std::size_t>(unread) == written;
+}
+
+boost::asio::awaitable<bool> KeptRuntime::never_read(boost::asio::io_context& io,
+                                                     const WatchedFd& calls, std::size_t written) {
+  const auto until = std::chrono::steady_clock::now() + kToEnd;
+  boost::asio::steady_timer pause(io);
+  while (std::chrono::steady_clock::now() < until) {
+    pollfd event{calls.fd(), 0, 0};
+    if (::poll(&event, 1, 0) == 1 && (event.revents & POLLERR) != 0) {
+      co_return has_read_nothing(calls, written);
+    }
+    pause.expires_after(std::chrono::milliseconds(5));
+    co_await pause.async_wait(boost::asio::use_awaitable);
+  }
+  co_return false;
 }
 
 bool KeptRuntime::is_silent() const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -27,8 +28,15 @@ struct KeptRuntime {
   WatchedFd calls;  // its standard input: one record for each call
   std::array<WatchedFd, kOutputs> outputs;
 
-  // Of a record that was written: whether it has read nothing of it.
+  // An interpreter that waits for its next call takes it at once, also on a busy host. If it does
+  // not, its last call said that it had ended, and has not.
+  static constexpr std::chrono::milliseconds kToTakeCall{1500};
+  // Whether it has read nothing of a record of which so much was written.
   static bool has_read_nothing(const WatchedFd& calls, std::size_t written);
+  // The same when its sandbox is being ended, once nobody can read any more: the call has not
+  // begun, and will not.
+  static boost::asio::awaitable<bool> never_read(boost::asio::io_context& io,
+                                                 const WatchedFd& calls, std::size_t written);
   // Whether it has said nothing since its last call; what it said would be the next one's output.
   bool is_silent() const;
 };
