@@ -56,6 +56,12 @@ class SessionFrames(sealed.TestCase):
         session.wait(number, lambda frame: frame.kind == wire.OUTPUT)
         return number
 
+    def connect(self, session):
+        session.link.send(wire.connect(1, 8099))
+        answer = session.answer(1)
+        self.assertEqual(answer.kind, wire.PORT_CONNECTED, answer)
+        return session.stream(answer)
+
     def test_large_files_come_and_go_whole(self):
         content = os.urandom(5_000_000)
         for form in ("frames", "byte-stream"):
@@ -89,8 +95,7 @@ class SessionFrames(sealed.TestCase):
     def test_a_port_that_its_server_does_not_read_delays_nothing(self):
         session = self.session()
         number = self.listen(session)
-        session.link.send(wire.connect(1, 8099))
-        stream = session.stream(session.answer(1))
+        stream = self.connect(session)
         sent = 0
         while True:  # the window, and what the sockets inside hold
             room = WINDOW - (stream.sent - stream.taken)
@@ -145,8 +150,7 @@ one.sendall(data[::-1])
 one.shutdown(socket.SHUT_WR)
 print(one.recv(1), flush=True)
 """)
-        session.link.send(wire.connect(1, 8099))
-        stream = session.stream(session.answer(1))
+        stream = self.connect(session)
         stream.write(b"0123456789" * 50_000)
         stream.finish()
         self.assertEqual(read_to_end(stream), b"9876543210" * 50_000)
@@ -159,10 +163,12 @@ import socket
 server = socket.socket()
 server.bind(("127.0.0.1", 8099)); server.listen()
 print("listens", flush=True)
-server.accept()[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+one = server.accept()[0]
+one.recv(1)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
 """)
-        session.link.send(wire.connect(1, 8099))
-        stream = session.stream(session.answer(1))
+        stream = self.connect(session)
+        stream.write(b"x")  # it resets a connection that is there
         while not stream.finished:
             stream.take()
         with self.assertRaises(BrokenPipeError):
@@ -172,8 +178,7 @@ server.accept()[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\
     def test_a_connection_that_was_dropped_is_closed_inside(self):
         session = self.session()
         number = self.listen(session)
-        session.link.send(wire.connect(1, 8099))
-        session.stream(session.answer(1)).write(b"abc")
+        self.connect(session).write(b"abc")
         session.link.send(wire.abandon(1))
         session.link.send(wire.give(number, b"1000\n", 0))  # it reads to the end
         out = session.wait(number, lambda frame: frame.kind == wire.OUTPUT)[-1]
@@ -246,8 +251,7 @@ server.accept()[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\
         agent = self.agent_of(session)
         before = self.descriptors(agent)
         number = self.listen(session)
-        session.link.send(wire.connect(1, 8099))
-        session.stream(session.answer(1)).write(b"x")
+        self.connect(session).write(b"x")
         session.run("head -c 5000000 /dev/zero > ~/large")
         left = self.ask(session, 2, wire.READ, "/home/user/large")
         left.take()

@@ -10,7 +10,6 @@ import { platform } from "./platform/node.js";
 import { Keys, Runs, Snapshots, Templates } from "./resources.js";
 import type { RunResult } from "./results.js";
 import { type RunOptions, runOn } from "./run.js";
-import { type RunInput, type RunManyOptions, runManyOn, type RunOfMany } from "./run_many.js";
 import type { AnswerOf, Schemas } from "./wire.js";
 
 export class Client {
@@ -40,21 +39,6 @@ export class Client {
   run(options: RunOptions & { command: string | readonly string[] }): Promise<RunResult>;
   run(code: string | RunOptions, options: RunOptions = {}): Promise<RunResult> {
     return typeof code === "string" ? runOn(this.connection, code, options) : runOn(this.connection, undefined, code);
-  }
-
-  /**
-   * Runs code, or a command, once for each of many inputs, in one request. Yields what came of each as it ends; `index`
-   * is its place among the inputs.
-   */
-  runMany(code: string, inputs: readonly RunInput[], options?: RunManyOptions): AsyncGenerator<RunOfMany>;
-  runMany(
-    options: RunManyOptions & { command: string | readonly string[] },
-    inputs: readonly RunInput[],
-  ): AsyncGenerator<RunOfMany>;
-  runMany(code: string | RunManyOptions, inputs: readonly RunInput[], options: RunManyOptions = {}): AsyncGenerator<RunOfMany> {
-    return typeof code === "string"
-      ? runManyOn(this.connection, code, inputs, options)
-      : runManyOn(this.connection, undefined, inputs, code);
   }
 
   /** Iterates over the events of the project. */

@@ -38,7 +38,6 @@ export {
 export { Functions, InvokeResult, type FunctionError, type InvokeOptions } from "./functions.js";
 export { Layers, type BuildOptions, type BuiltLayer, type Layer, type LayerCheck, type LayerPackage, type PrunedLayers } from "./layers.js";
 export type { RunLimits, SandboxLimits } from "./limits.js";
-export type { RunInput, RunManyOptions, RunOfMany } from "./run_many.js";
 export type { LiveCallbacks } from "./run_stream.js";
 export type { Net, NetPolicy, NetworkDecision, NetworkFigures } from "./network.js";
 export {

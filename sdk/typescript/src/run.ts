@@ -57,7 +57,7 @@ export async function runOn(connection: Connection, code: string | undefined, op
   return new RunResult(camelize(await connection.json("POST", "/v1/run", RUN, ask)));
 }
 
-export async function requestOf(code: string | undefined, options: RunOptions): Promise<Schemas["RunRequest"]> {
+async function requestOf(code: string | undefined, options: RunOptions): Promise<Schemas["RunRequest"]> {
   const isImage = options.image !== undefined; // which has a program of its own
   const programs = [code, options.command].filter((one) => one !== undefined).length;
   if (programs > 1 || (programs === 0 && !isImage)) throw new GloveboxError("run: use either code or the option `command`");
