@@ -121,12 +121,14 @@ class ReuseOfInterpreters(server.Served):
         code = ("import logging\ncalls = []\ndef handler(event, context):\n    calls.append(event)\n"
                 "    logging.getLogger().warning('hello')\n    print(context.aws_request_id)\n"
                 "    return [len(calls), event, context.get_remaining_time_in_millis() > 1000]\n")
+        most = 0
         for number in range(10):
             answer = self.invoke(code, {"n": number}, context={"aws_request_id": f"r{number}"})
+            most = max(most, answer["reused"])
             self.assertEqual(answer["result"], [answer["reused"] + 1, {"n": number}, True], answer)
             self.assertIn(f"\tr{number}\thello\n", answer["stdout"], "the log has the call's own id")
             self.assertEqual(answer["phases"]["import_ms"] is None, answer["reused"] > 0, answer["phases"])
-        self.assertGreater(answer["reused"], 0)
+        self.assertGreater(most, 0)
         failed = self.again(lambda: self.invoke("def handler(e, c): return 1 / e", 0))
         self.assertEqual(failed["error"]["errorType"], "ZeroDivisionError")
         broken = self.invoke("import nothing_of_this_name\ndef handler(e, c): pass")
