@@ -98,7 +98,7 @@ function App() {
 }
 
 // A page elsewhere can open the console with a link of its own key. Who is signed in already is asked first: else they
-// would go on as somebody who reads along.
+// would go on in a session that the sender of the link can read.
 function askAboutLink(link) {
   const { key, project: mine } = session.value;
   confirm({ title: t.signin.by_link, text: t.signin.by_link_text(key.name || key.id, mine), verb: t.signin.by_link_verb, danger: false, careful: true, action: () => signIn({ link }) });

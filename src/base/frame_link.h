@@ -10,7 +10,7 @@
 // - flush_cut_frame() sends zeros. They complete whatever was cut off, to a frame that is refused
 //   because of its last byte, and are then skipped.
 // - seek(mark) makes receive() skip everything up to a mark, which the other side sends
-//   (send_mark()) when it is asked to. It must be unpredictable for whoever chooses what is
+//   (send_mark()) when it is asked to. It must be unpredictable for the party that chooses what is
 //   skipped.
 //
 // Malformed input is kProtocol, and what follows it can still be received. SIGPIPE is to be

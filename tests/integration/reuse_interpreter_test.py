@@ -197,7 +197,7 @@ class ReuseOfInterpreters(server.Served):
                     self.assertNotEqual(answer["stdout"].split()[-1], which, "its sandbox must be gone")
 
     def test_work_between_calls_ends_the_sandbox(self):
-        # It says that it has ended, and works on while nobody calls: the launcher notices.
+        # It says that it has ended, and works on while no call is made: the launcher notices.
         code = (COUNT + WHICH + "import os, sys\nif len(sys.argv) > 1:\n    sys.stdout.flush()\n"
                 "    os.write(100, b'{\"type\":\"exit\",\"code\":0}\\n')\n    while True: pass\n")
         left = self.python(code, args=["x"])

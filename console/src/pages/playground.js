@@ -16,7 +16,7 @@ const KEPT = "glovebox.playground";
 const LANGUAGES = ["python", "javascript", "shell"];
 const empty = { language: "python", template: "", timeout: "", memory: "", cpus: "", packages: "", stdin: "", env: "", min_grade: "" };
 
-// The draft of somebody else is nobody's here.
+// The draft of another key's holder is not shown.
 const who = () => session.value.key.id;
 function kept() {
   try {

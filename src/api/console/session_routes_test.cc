@@ -334,7 +334,7 @@ TEST(ConsoleSession, FailedAttemptsAreLimitedByNetwork) {
   EXPECT_EQ(code_of(refused), "too_many_attempts");
   EXPECT_NE(refused.headers.find("Retry-After"), nullptr);
   EXPECT_EQ(browser.sign_in("{\"link\":\"" + std::string(40, 'a') + "\"}").status, 429);
-  // Somebody else of that network, with a key.
+  // Another person of that network, with a key.
   EXPECT_EQ(browser.sign_in_by_key(test.admin_key).status, 201);
 }
 

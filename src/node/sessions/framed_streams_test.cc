@@ -1,5 +1,5 @@
 // Files and ports of a session whose bytes come in frames: for their users nothing is different,
-// nothing waits for a stream that nobody reads, and a lying agent ends its session only.
+// nothing waits for a stream that is not read, and a lying agent ends its session only.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -168,7 +168,7 @@ Result<> SessionFiles::on_opened(wire::FileOpened opened, UniqueFd pipe) {
 Result<> SessionFiles::on_connected(const wire::PortConnected& connected, UniqueFd socket) {
   if (!is_framed()) return requests_.on(std::move(socket), connected.request);
   TRY(const std::shared_ptr<PendingRequest> request, requests_.expect_port(connected.request));
-  Result<UniqueFd> ours = fail(Errc::kUnavailable, "nobody waits for it any more");
+  Result<UniqueFd> ours = fail(Errc::kUnavailable, "the request was given up");
   if (request) ours = streams_->open_port(connected.request);
   if (!ours) connection_->send(wire::AbandonFile{connected.request});
   if (request && ours) PendingRequests::take_port(*request, std::move(*ours));

@@ -20,7 +20,7 @@
 //                 (base/frame_link.h), and kernels that do not let descriptors out.
 //
 // A sender has frames of streams wait until no other frame does, and because of the window the
-// receiver always has room for them: a stream that nobody reads delays no other frame.
+// receiver always has room for them: a stream that is not read delays no other frame.
 #pragma once
 
 #include <array>

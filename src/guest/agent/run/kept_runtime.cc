@@ -55,7 +55,7 @@ bool is_alone(pid_t pid) {
   return alone;
 }
 
-// A call can take its own user the rights to them. Whoever comes next would find a broken place.
+// A call can take its own user the rights to them. The next call would find a broken place.
 bool can_use_scratch(bool change_user) {
   const AsGuestUser as_user(change_user);
   for (const char* place : {"/home/user", "/tmp"}) {
